@@ -20,7 +20,7 @@ from booklib.results import (
     write_result,
 )
 from experiments import EXPERIMENTS, load
-from experiments.study import CACHE, Options, table
+from experiments.study import CACHE, Options, summary
 from sgmc.checkpoints import CheckpointError
 
 
@@ -107,7 +107,7 @@ def run_experiment(given: argparse.Namespace) -> int:
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
     write_result(path, content)
-    print(table(runs_of(result), experiment.columns))
+    print(summary(runs_of(result)))
     print(f"written: {path}")
     return 0
 

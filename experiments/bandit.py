@@ -11,7 +11,7 @@ is ``agaricus-lepiota.data``, if it lies in the folder of the data.
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from booklib.datasets import Data, mushrooms, synthetic_mushrooms
 from booklib.networks import multilayer_perceptron
 from booklib.results import checksum, circumstances
 from booklib.runs import DivergedError
-from experiments.study import Experiment, Options, in_a_name, once, study
+from experiments.study import Experiment, Options, grid, in_a_name, study
 from sgmc.approximations.variational import bound_gradient
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import Gaussian, NetworkPosterior
@@ -91,13 +91,7 @@ class Greedy:
 
     averaged = 1  # networks of which an action takes the mean
 
-    def __init__(
-        self,
-        network: NetworkPosterior,
-        plan: Plan,
-        generator: Generator,
-        exploration: float = 0.0,
-    ):
+    def __init__(self, network, plan: Plan, generator: Generator, exploration=0.0):
         self.generator, self.exploration = generator, exploration
         start = network.initial_position(1, generator, scale=2**0.5)
         self.parameters = self.begin(start)
@@ -107,9 +101,7 @@ class Greedy:
         """List what Adam moves, given where the weights start, ``(1, dim)``."""
         return [position]
 
-    def gradients(
-        self, posterior: NetworkPosterior, minibatch: Tensor
-    ) -> tuple[Tensor, ...]:
+    def gradients(self, posterior, minibatch: Tensor) -> tuple[Tensor, ...]:
         """Compute the gradient in each parameter from a minibatch."""
         return (posterior.gradient_given(self.parameters[0], minibatch),)
 
@@ -132,13 +124,7 @@ class Greedy:
 class BayesByBackprop(Greedy):
     """Acts by a network drawn from N(μ, diag σ²), which Adam fits, or by several."""
 
-    def __init__(
-        self,
-        network: NetworkPosterior,
-        plan: Plan,
-        generator: Generator,
-        averaged: int = 1,
-    ):
+    def __init__(self, network, plan: Plan, generator: Generator, averaged: int = 1):
         super().__init__(network, plan, generator)
         self.averaged = averaged
 
@@ -146,9 +132,7 @@ class BayesByBackprop(Greedy):
         """List μ and ρ, with σ = log(1 + e^ρ)."""
         return [position, torch.full_like(position, INITIAL_STD).expm1().log()]
 
-    def gradients(
-        self, posterior: NetworkPosterior, minibatch: Tensor
-    ) -> tuple[Tensor, ...]:
+    def gradients(self, posterior, minibatch: Tensor) -> tuple[Tensor, ...]:
         """Compute the gradients in μ and ρ from a minibatch and one draw."""
         mean, rho = self.parameters
         std, normal = functional.softplus(rho), normal_block(mean, 1, self.generator)
@@ -192,24 +176,16 @@ class Chain:
         return SGHMC.from_learning_rate(rate, DECAY, num_steps=num_steps)
 
 
-def settings(*rates: float) -> list[dict]:
-    """List the settings to choose from."""
-    return [
-        {"rate": rate, "noise_variance": variance}
-        for rate in rates
-        for variance in (0.1, 0.03, 0.01)
-    ]
-
-
 # Each agent with its settings.
-ADAM = settings(1e-3, 3e-3)
+VARIANCES = (0.1, 0.03, 0.01)
+ADAM = grid(rate=(1e-3, 3e-3), noise_variance=VARIANCES)
 AGENTS = {
     "greedy": (Greedy, ADAM),
     "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), ADAM),
     "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), ADAM),
     "Bayes by Backprop": (BayesByBackprop, ADAM),
     "Bayes by Backprop, two averaged": (partial(BayesByBackprop, averaged=2), ADAM),
-    "SGHMC": (Chain, settings(0.1, 0.3)),
+    "SGHMC": (Chain, grid(rate=(0.1, 0.3), noise_variance=VARIANCES)),
 }
 
 
@@ -294,48 +270,24 @@ def run(options: Options, prepared: Tables) -> Iterator[dict]:
     result = {"data_checksum": checksums, "interactions": interactions}
     result |= {"every": EVERY, "tables": {}}
     choices = {agent: settings for agent, (_, settings) in AGENTS.items()}
-    for name in prepared.tables:
-        tried = partial(try_settings, prepared, name, interactions // 2)
-        ran = partial(run_agent, prepared, name, interactions)
-        seeds = range(options.seeds)
-        for found in study(choices, seeds, tried, ran, lambda row: row["regret"]):
+    for name, table in prepared.tables.items():
+
+        def ran(agent: str, settings: dict, seed: int, table=table) -> dict:
+            return Run(Plan(agent, interactions, seed, **settings), table).go()
+
+        def tried(agent: str, number: int, settings: dict, table=table) -> dict:
+            plan = Plan(agent, interactions // 2, TUNING_SEED, **settings)
+            try:
+                return {**settings, "regret": Run(plan, table).go()["regret"][-1]}
+            except DivergedError:
+                return {**settings, "regret": None, "diverged": True}
+
+        size = {"interactions": interactions, "table": checksums[name]}
+        given = range(options.seeds), tried, ran, lambda row: row["regret"]
+        folder = prepared.folder / in_a_name(name)
+        for found in study(choices, *given, folder, **size):
             result["tables"][name] = found
             yield result
 
 
-def run_agent(
-    prepared: Tables,
-    name: str,
-    interactions: int,
-    agent: str,
-    settings: dict,
-    seed: int,
-    start: str = "",
-) -> dict:
-    """Run an agent on a table, unless that was done before."""
-    plan, table = Plan(agent, interactions, seed, **settings), prepared.tables[name]
-    folder = prepared.folder / name.replace(" ", "-")
-    file = folder / f"{start}{in_a_name(agent)}-{seed}.json"
-    depends = {"plan": asdict(plan), "table": checksum(table)}
-    return once(file, depends, Run(plan, table).go)
-
-
-def try_settings(
-    prepared: Tables, name: str, interactions: int, agent: str, i: int, settings: dict
-) -> dict:
-    """Try settings on a sequence of mushrooms that no result is from."""
-    given, start = (agent, settings, TUNING_SEED), f"tuning-{i}-"
-    try:
-        found = run_agent(prepared, name, interactions, *given, start)
-    except DivergedError:
-        return {**settings, "regret": None, "diverged": True}
-    return {**settings, "regret": found["regret"][-1]}
-
-
-COLUMNS = {
-    "regret": "regret.-1 .0f",
-    "poisonous eaten": "poisonous_eaten .1f",
-    "edible left": "edible_left .1f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

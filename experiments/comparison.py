@@ -11,13 +11,6 @@ from booklib.runs import DivergedError, Run
 from experiments.study import Experiment, Options, Prepared, in_a_name, study
 
 Methods = dict[str, list[Plan]]  # the plans to choose from, by the name of the method
-COLUMNS = {
-    "error, average": "average.error .2%",
-    "last": "last.error .2%",
-    "log loss, average": "average.log_loss .4f",
-    "last network": "last.log_loss .4f",
-    "seconds": "seconds .1f",
-}
 
 
 def run_file(folder: Path, method: str, seed: int, tuning: int | None = None) -> Path:
@@ -95,7 +88,7 @@ def of_plans(
     def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         return compare(settings(prepared, options.small), prepared, options, **more)
 
-    return Experiment(prepare, run, COLUMNS, plans=True)
+    return Experiment(prepare, run, plans=True)
 
 
 def mistakes(run: Run) -> dict:

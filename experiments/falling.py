@@ -14,7 +14,7 @@ from booklib import looks
 from booklib.plans import Falling, Prior
 from booklib.runs import Run, read_run
 from experiments import mnist
-from experiments.comparison import COLUMNS, Methods, compare, mistakes, run_file
+from experiments.comparison import Methods, compare, mistakes, run_file
 from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc.posteriors import NetworkPosterior
 
@@ -58,4 +58,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         yield {"angles": looks.ANGLES, "shares": looks.SHARES, **result}
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

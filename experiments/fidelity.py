@@ -31,8 +31,8 @@ from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, circumstances, score
 from experiments import neighbours
 from experiments.fits import Method, Methods, Task, compare, tasks, whole
-from experiments.neighbours import DECAY, rated
-from experiments.study import Experiment, Options, Prepared
+from experiments.neighbours import DECAY
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
@@ -280,48 +280,40 @@ def longer(method: Method, task: Task, **settings) -> Draws:
 
 def methods(problem: Problem) -> Methods:
     """List the methods, those of neighbours first, with settings in steps of three."""
-    momentum = rated((0.05, 0.15, 0.5, 1.5, 0.015))
-    plain = rated((0.03, 0.1, 0.3, 1.0, 3.0, 0.01), decay=1.0)
-    adam = rated((3e-3, 1e-2, 3e-2, 0.1))
-    low, high = (0.01, 0.03, 0.1), (0.1, 0.4, 1.0)
-    both = rated(low, decay=0.01) + rated(high, decay=0.1)
-    first_units = len(problem.layers) - 2
+    momentum, adam = (0.05, 0.15, 0.5, 1.5, 0.015), (3e-3, 1e-2, 3e-2, 0.1)
+    plain, low = (0.03, 0.1, 0.3, 1.0, 3.0, 0.01), (0.01, 0.03, 0.1)
+    both = grid(rate=low, decay=0.01) + grid(rate=(0.1, 0.4, 1.0), decay=0.1)
+    lower, first_units = grid(rate=0.003, decay=0.01), len(problem.layers) - 2
     masks = ((0.0, 0.2), (0.1, 0.1), (0.0, 0.05))
+    masks = tuple([first] + [other] * first_units for first, other in masks)
     own = {
-        "SGHMC": both + rated((0.003,), decay=0.01) + rated((0.03,), decay=0.1),
-        "SGLD": rated((0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)),
-        "cSGLD": rated((0.03, 0.1, 0.25, 0.5, 1.0, 0.01)),
-        "cSGHMC": rated((0.05, 0.15, 0.5, 1.5, 0.015), decay=DECAY),
-        "SGNUTS": [both[0], *both[2:], *rated((0.003,), decay=0.01)],
-        "SGD": [{**each, "number": 1} for each in plain],
-        "SGD with momentum": momentum,
-        "path of SGD with momentum": momentum,
-        "snapshots of SGD": plain,
-        "snapshots with momentum": rated((0.15, 0.5, 1.5, 0.05), decay=DECAY),
-        "dropout": [
-            {"rate": rate, "dropped": [first] + [other] * first_units}
-            for rate in (3e-3, 1e-2, 3e-2)
-            for first, other in masks
-        ],
-        "ensemble": adam,
-        "ensemble, adversarial": [{**each, "adversarial": 0.01} for each in adam],
-        "ensemble, five times the budget": [{**each, "share": 1} for each in adam],
-        "SWAG": momentum,
-        "Laplace, last layer": momentum,
+        "SGHMC": both + lower + grid(rate=0.03, decay=0.1),
+        "SGLD": grid(rate=(0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)),
+        "cSGLD": grid(rate=(0.03, 0.1, 0.25, 0.5, 1.0, 0.01)),
+        "cSGHMC": grid(rate=(0.05, 0.15, 0.5, 1.5, 0.015), decay=DECAY),
+        "SGNUTS": [both[0], *both[2:], *lower],
+        "SGD": grid(rate=plain, decay=1.0, number=1),
+        "SGD with momentum": grid(rate=momentum),
+        "path of SGD with momentum": grid(rate=momentum),
+        "snapshots of SGD": grid(rate=plain, decay=1.0),
+        "snapshots with momentum": grid(rate=(0.15, 0.5, 1.5, 0.05), decay=DECAY),
+        "dropout": grid(rate=(3e-3, 1e-2, 3e-2), dropped=masks),
+        "ensemble": grid(rate=adam),
+        "ensemble, adversarial": grid(rate=adam, adversarial=0.01),
+        "ensemble, five times the budget": grid(rate=adam, share=1),
+        "SWAG": grid(rate=momentum),
+        "Laplace, last layer": grid(rate=momentum),
     }
-    cold = [{"rate": 0.03, "decay": DECAY, "temperature": each} for each in (0.1, 0.01)]
-    more = {
-        "SGHMC, cold": cold,
-        "cSGHMC, cold": cold,
-        "Bayes by Backprop": rated((1e-3, 3e-2), initial_std=0.05),
-    }
+    cold = grid(rate=0.03, decay=DECAY, temperature=(0.1, 0.01))
+    more = {"SGHMC, cold": cold, "cSGHMC, cold": cold}
+    more["Bayes by Backprop"] = grid(rate=(1e-3, 3e-2), initial_std=0.05)
     found = {
         name: (method, own.get(name, settings) + more.get(name, []))
         for name, (method, settings) in neighbours.methods().items()
     }
     if problem.is_regression:
         del found["Laplace, last layer"]  # which is of a classifier's
-    found["Laplace, all weights"] = (curve, momentum)
+    found["Laplace, all weights"] = (curve, grid(rate=momentum))
     steps = ((0.02, 20), (0.03, 20), (0.03, 10), (0.04, 20), (0.03, 5), (0.02, 10))
     listed = [{"step_size": step, "num_steps": number} for step, number in steps]
     found["HMC, the same budget"] = (hmc, listed)
@@ -370,10 +362,7 @@ def compare_with(
         }
     digest = hashlib.sha256(exact.numpy().tobytes()).hexdigest()[:32]
     more = {"assess": partial(assess, problem, exact), "validate": validate}
-    more |= {
-        "prefer": lambda found: found["log_loss"],
-        "depends": {"reference": digest},
-    }
+    more |= {"prefer": lambda found: found["log_loss"], "reference": digest}
     return compare(listed, task, problem.prepared, options, problem.rounds, **more)
 
 
@@ -401,8 +390,4 @@ def assess(
     return {**found, "agreement": same, "auroc": auroc}
 
 
-COLUMNS = {
-    "total variation": "total_variation .5f",
-    "log loss": "scores.log_loss .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

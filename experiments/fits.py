@@ -3,7 +3,7 @@ and settings, which are chosen by shorter fits, to :class:`sgmc.draws.Draws`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import checksum, circumstances, score
-from experiments.study import Options, Prepared, in_a_name, once, study
+from experiments.study import Options, Prepared, in_a_name, study
 from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
@@ -20,12 +20,6 @@ from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
 Methods = dict[str, tuple[Method, list[dict]]]  # with the settings to choose from
-COLUMNS = {
-    "error": "scores.error .2%",
-    "log loss": "scores.log_loss .4f",
-    "calibration": "scores.calibration_error .4f",
-    "seconds": "processor_seconds .1f",
-}
 
 
 @dataclass(frozen=True)
@@ -101,17 +95,6 @@ def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> T
     return torch.stack([logarithms.double().exp() for logarithms in each])
 
 
-def powers(number: int) -> list[int]:
-    """List 1, 2, 5, 10, … up to a number, and the number.
-
-    Example:
-        >>> powers(30)
-        [1, 2, 5, 10, 20, 30]
-    """
-    counts = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
-    return [count for count in counts if count < number] + [number]
-
-
 def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
     """Score averaged predictions of all networks on the validation examples."""
     positions, validation = networks(draws, task.num_networks), prepared.validation
@@ -127,7 +110,8 @@ def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
     generator = Generator().manual_seed(task.seed)
     shuffled = probabilities[torch.randperm(len(positions), generator=generator)]
     entropy, curve, auroc = predictive_entropy(probabilities.mean(0)), {}, {}
-    for number in powers(len(positions)):
+    counts = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
+    for number in sorted({min(count, len(positions)) for count in counts}):
         scores = score(shuffled[:number].mean(0), targets)
         curve[str(number)] = [scores["error"], scores["log_loss"]]
     for name, other in prepared.others.items():
@@ -153,8 +137,7 @@ def compare(
     look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
     assess: Callable[[Draws, Task, Prepared], dict] = assess,
     validate: Callable[[Draws, Task, Prepared], dict] = validate,
-    depends: Mapping[str, object] = {},
-    **more: Callable,
+    **more: object,
 ) -> Iterator[dict]:
     """Fit all methods, one seed after the other, and yield the result after each fit.
 
@@ -169,49 +152,38 @@ def compare(
         look: what else to put into a result.
         assess: scores a fit on the test examples.
         validate: scores a fit of the tuning on the validation examples.
-        depends: what else a fit that is finished depends on.
         more: arguments of :func:`~experiments.study.study`.
     """
     data = checksum(
         prepared.train, prepared.validation, prepared.test, *prepared.others.values()
     )
-    prepared.folder.mkdir(parents=True, exist_ok=True)
 
-    def saved(name: str, settings: dict, given: Task, make: Callable[[], dict]) -> dict:
-        made_of = {"settings": settings, "rounds": given.rounds, "data": data}
-        return once(given.beside(".json"), made_of | depends, make)
+    folder = prepared.folder
 
     def tried(name: str, number: int, settings: dict) -> dict:
-        file = prepared.folder / f"tuning-{number}-{in_a_name(name)}-0"
-        given = task(rounds // shorter, 0, file)
-
-        def make() -> dict:
-            found = {"settings": settings, "rounds": given.rounds}
-            try:
-                draws = whole(methods[name][0](given, **settings))
-            except DivergenceError:
-                return found | {"diverged": True}
-            return found | validate(draws, given, prepared)
-
-        return saved(name, settings, given, make)
+        path = folder / f"tuning-{number}-{in_a_name(name)}-0"
+        given = task(rounds // shorter, 0, path)
+        found = {"settings": settings, "rounds": given.rounds}
+        try:
+            draws = whole(methods[name][0](given, **settings))
+        except DivergenceError:
+            return found | {"diverged": True}
+        return found | validate(draws, given, prepared)
 
     def ran(name: str, settings: dict, seed: int) -> dict:
-        given = task(rounds, seed, prepared.folder / f"{in_a_name(name)}-{seed}")
-
-        def make() -> dict:
-            started = time.process_time()
-            draws = whole(methods[name][0](given, **settings))
-            return {
-                "seed": seed,
-                "made": circumstances(),
-                "seconds": round(draws.seconds, 1),
-                "processor_seconds": round(time.process_time() - started, 1),
-                **assess(draws, given, prepared),
-                **look(name, draws, given),
-            }
-
-        return saved(name, settings, given, make)
+        given = task(rounds, seed, folder / f"{in_a_name(name)}-{seed}")
+        started = time.process_time()
+        draws = whole(methods[name][0](given, **settings))
+        return {
+            "seed": seed,
+            "made": circumstances(),
+            "seconds": round(draws.seconds, 1),
+            "processor_seconds": round(time.process_time() - started, 1),
+            **assess(draws, given, prepared),
+            **look(name, draws, given),
+        }
 
     choices = {name: settings for name, (_, settings) in methods.items()}
+    more |= {"folder": folder, "rounds": rounds, "data": data}
     for found in study(choices, range(options.seeds), tried, ran, **more):
         yield {"data_checksum": data, "methods": found}

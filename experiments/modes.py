@@ -20,12 +20,11 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.results import circumstances
-from experiments.study import Experiment, Options, in_a_name, once, study
+from experiments.study import Experiment, Options, grid, study
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, Kernel
-from sgmc.kernels.langevin import SGLDInfo, SGLDState
+from sgmc.kernels.langevin import SGLDState
 from sgmc.other_kernels import Cyclical
-from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError
 from sgmc.targets import GaussianMixture, NoisyGradient
@@ -72,15 +71,11 @@ class Falling(Kernel):
         """Give η after so many steps."""
         return self.rate * max(1, step + 1 - self.held) ** -self.exponent
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGLDState:
+    def init(self, potential, position: Tensor, generator: Generator) -> SGLDState:
         """Start at a position ``(chains, dim)``."""
         return langevin(self.rate).init(potential, position, generator)
 
-    def step(
-        self, potential: Potential, state: SGLDState, generator: Generator
-    ) -> tuple[SGLDState, SGLDInfo]:
+    def step(self, potential, state: SGLDState, generator: Generator) -> tuple:
         """Take one step."""
         kernel = langevin(self.step_size(state.num_gradients))
         return kernel.step(potential, state, generator)
@@ -171,21 +166,15 @@ def _again(samples: Tensor, number: int) -> Tensor:
 Method = Callable[..., Tensor]
 
 
-def grid(**values: tuple) -> list[dict]:
-    """List all combinations of settings."""
-    combinations = itertools.product(*values.values())
-    return [dict(zip(values, each, strict=True)) for each in combinations]
-
-
 RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
 MANY = {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)}
 DECAYS = (0.1, 0.3, 0.9)
 FALLING = grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000))
 FEWER = {"cycles": (300, 1_000), "exploration": (0.5, 0.8), "decay": DECAYS}
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGLD": (falling, grid(rate=(0.043,))),
-    "cSGLD": (cyclical, grid(rate=(0.07,))),
-    "SGLD, restarted": (restarted, grid(rate=(0.043,))),
+    "SGLD": (falling, grid(rate=0.043)),
+    "cSGLD": (cyclical, grid(rate=0.07)),
+    "SGLD, restarted": (restarted, grid(rate=0.043)),
     "SGLD, tuned": (falling, FALLING),
     "SGLD, constant": (constant, grid(rate=RATES)),
     "SGHMC": (constant, grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=DECAYS)),
@@ -248,21 +237,16 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
     """Yield the result after each method; all seeds go at once."""
     steps, few = (1_000, 2) if options.small else (STEPS, None)
     fixed = {"steps": steps, "within": WITHIN}
-    seeds = {"steps": steps, "seeds": options.seeds}
 
     def tried(name: str, number: int, settings: dict) -> dict:
-        path = prepared / f"tuning-{number}-{in_a_name(name)}.json"
-        make = partial(try_settings, METHODS[name][0], settings, steps)
-        return once(path, {"settings": settings, "steps": steps}, make)
+        return try_settings(METHODS[name][0], settings, steps)
 
     def ran(name: str, settings: dict, number: int) -> dict:
-        make = partial(all_seeds, METHODS[name][0], settings, steps, number)
-        path = prepared / f"{in_a_name(name)}.json"
-        return once(path, {"settings": settings, **seeds}, make)
+        return all_seeds(METHODS[name][0], settings, steps, number)
 
     choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
-    prefer = lambda row: row["cells_tv"]
-    for found in study(choices, [options.seeds], tried, ran, prefer):
+    given = [options.seeds], tried, ran, lambda row: row["cells_tv"]
+    for found in study(choices, *given, prepared, steps=steps):
         methods = {name: {**each, **each["runs"][0]} for name, each in found.items()}
         yield {**fixed, "methods": methods}
 
@@ -294,9 +278,4 @@ def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
     return {"made": circumstances(), "draws": len(samples), "runs": runs}
 
 
-COLUMNS = {
-    "found by one": "one chain.found.any .1f",
-    "by four": "four chains.found.any .1f",
-    "TV cells of four": "four chains.cells_tv .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

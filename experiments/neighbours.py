@@ -16,8 +16,8 @@ import torch
 from torch import Generator, Tensor
 
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare, tasks
-from experiments.study import Experiment, Options, Prepared, no_digits
+from experiments.fits import Methods, Task, compare, tasks
+from experiments.study import Experiment, Options, Prepared, grid, no_digits
 from sgmc import sample
 from sgmc.approximations import (
     constant_sgd,
@@ -35,7 +35,6 @@ from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Passes
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
-from sgmc.potentials import Potential
 
 ROUNDS, NETWORKS, MEMBERS, CYCLES = 60, 30, 5, 6
 DECAY = 0.1  # α of all descents with momentum
@@ -106,15 +105,11 @@ class Rounds(Kernel):
     kernel: SGNUTS
     num_gradients: int  #: of a round
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> RoundsState:
+    def init(self, potential, position: Tensor, generator: Generator) -> RoundsState:
         """Start at a position ``(1, dim)``."""
         return RoundsState(self.kernel.init(potential, position, generator), 0)
 
-    def step(
-        self, potential: Potential, state: RoundsState, generator: Generator
-    ) -> tuple[RoundsState, NamedTuple]:
+    def step(self, potential, state: RoundsState, generator: Generator) -> tuple:
         """Take the trees of a round."""
         inner, rounds = state.inner, state.rounds + 1
         due = rounds * self.num_gradients - 2**self.kernel.max_depth
@@ -134,16 +129,6 @@ def trees(task: Task, rate: float, decay: float) -> Draws:
     return sample(rounds, task.posterior, task.start(), kept, **size, **task.run())
 
 
-def path(task: Task, rate: float) -> Draws:
-    """Follow descent with momentum at a rate that stays, and keep its second half."""
-    return sghmc(task, rate, DECAY, temperature=0.0)
-
-
-def descend(task: Task, rate: float) -> Draws:
-    """Descend with momentum and a falling rate to one network."""
-    return cycles(task, rate, DECAY, 1)
-
-
 def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws:
     """Descend again and again, and keep the snapshots."""
     rate = rate / task.posterior.num_examples
@@ -151,6 +136,11 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
     size |= {"learning_rate": rate, "momentum_decay": decay}
     given = task.run(f"-{number}")
     return snapshots(task.posterior, task.start(), number, **size, **given)
+
+
+# descent with momentum, at a rate that stays and at one that falls
+path = partial(sghmc, decay=DECAY, temperature=0.0)
+descend = partial(cycles, decay=DECAY, number=1)
 
 
 def constant(task: Task, rate: float, share: float) -> Draws:
@@ -221,60 +211,36 @@ def curve(task: Task, rate: float) -> Draws:
     return Draws(samples, kernel=name, seed=task.seed, seconds=seconds)
 
 
-def rated(rates: tuple[float, ...], **fixed: object) -> list[dict]:
-    """List settings that differ in their rate.
-
-    Example:
-        >>> rated((0.1, 0.2), decay=0.01)
-        [{'rate': 0.1, 'decay': 0.01}, {'rate': 0.2, 'decay': 0.01}]
-    """
-    return [{"rate": rate, **fixed} for rate in rates]
-
-
 def methods() -> Methods:
     """List the methods, each with the settings to choose from."""
-    momentum, adam = rated((0.05, 0.15, 0.5)), rated((3e-3, 1e-2, 3e-2))
     pairs = ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
     both = [{"rate": rate, "decay": decay} for rate, decay in pairs]
-
-    def cold(rates: tuple[float, ...]) -> list[dict]:
-        return [
-            {"rate": rate, "decay": DECAY, "temperature": temperature}
-            for rate in rates
-            for temperature in (0.1, 0.01)
-        ]
-
+    plain, adam = (0.3, 1.0, 3.0), (3e-3, 1e-2, 3e-2)
+    momentum, some = (0.05, 0.15, 0.5), (3e-3, 1e-2)
     shares = (1.0, 0.1, 0.01, 1e-3, 1e-4)
-    fits = [(rate, std) for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]
-    fits = [{"rate": rate, "initial_std": std} for rate, std in fits]
     masks = ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
-    dropped = [
-        {"rate": rate, "dropped": mask} for rate in (3e-3, 1e-2) for mask in masks
-    ]
-    plain = rated((0.3, 1.0, 3.0), decay=1.0)
-    adversarial = [{**each, "adversarial": 0.01} for each in adam]
-    longer = [{**each, "share": 1} for each in adam]
+    cold = {"decay": DECAY, "temperature": (0.1, 0.01)}
     return {
         "SGHMC": (sghmc, both),
-        "SGLD": (sgld, rated((0.25, 0.5, 1.0, 2.0))),
-        "SGHMC, cold": (sghmc, cold((0.15, 0.4))),
-        "cSGLD": (cyclical, rated((0.5, 1.0, 2.0, 4.0))),
-        "cSGHMC": (cyclical, rated((0.15, 0.5, 1.0, 2.0), decay=DECAY)),
-        "cSGHMC, cold": (cyclical, cold((0.15, 0.5))),
+        "SGLD": (sgld, grid(rate=(0.25, 0.5, 1.0, 2.0))),
+        "SGHMC, cold": (sghmc, grid(rate=(0.15, 0.4), **cold)),
+        "cSGLD": (cyclical, grid(rate=(0.5, 1.0, 2.0, 4.0))),
+        "cSGHMC": (cyclical, grid(rate=(0.15, 0.5, 1.0, 2.0), decay=DECAY)),
+        "cSGHMC, cold": (cyclical, grid(rate=(0.15, 0.5), **cold)),
         "SGNUTS": (trees, both),
-        "SGD": (cycles, [{**each, "number": 1} for each in plain]),
-        "SGD with momentum": (descend, momentum),
-        "path of SGD with momentum": (path, momentum),
-        "constant SGD": (constant, [{"rate": 0.15, "share": each} for each in shares]),
-        "snapshots of SGD": (cycles, plain),
-        "snapshots with momentum": (cycles, rated((0.15, 0.5, 1.5), decay=DECAY)),
-        "Bayes by Backprop": (vary, fits),
-        "dropout": (drop, dropped),
-        "ensemble": (members, adam),
-        "ensemble, adversarial": (members, adversarial),
-        "ensemble, five times the budget": (members, longer),
-        "SWAG": (average, momentum),
-        "Laplace, last layer": (curve, momentum),
+        "SGD": (cycles, grid(rate=plain, decay=1.0, number=1)),
+        "SGD with momentum": (descend, grid(rate=momentum)),
+        "path of SGD with momentum": (path, grid(rate=momentum)),
+        "constant SGD": (constant, grid(rate=0.15, share=shares)),
+        "snapshots of SGD": (cycles, grid(rate=plain, decay=1.0)),
+        "snapshots with momentum": (cycles, grid(rate=(0.15, 0.5, 1.5), decay=DECAY)),
+        "Bayes by Backprop": (vary, grid(rate=some, initial_std=(0.01, 0.05))),
+        "dropout": (drop, grid(rate=some, dropped=masks)),
+        "ensemble": (members, grid(rate=adam)),
+        "ensemble, adversarial": (members, grid(rate=adam, adversarial=0.01)),
+        "ensemble, five times the budget": (members, grid(rate=adam, share=1)),
+        "SWAG": (average, grid(rate=momentum)),
+        "Laplace, last layer": (curve, grid(rate=momentum)),
     }
 
 
@@ -288,4 +254,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     return compare(methods(), task, prepared, options, rounds)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

@@ -15,9 +15,9 @@ from torch.nn import functional
 from booklib.datasets import Data, cifar10, part, standardise
 from booklib.networks import convolutional_network
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, compare, tasks
-from experiments.neighbours import DECAY, cycles, cyclical, rated, sghmc, sgld
-from experiments.study import Experiment, Options, Prepared
+from experiments.fits import Methods, compare, tasks
+from experiments.neighbours import DECAY, cycles, cyclical, sghmc, sgld
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
@@ -44,19 +44,19 @@ def methods(num_examples: int) -> Methods:
     """List the methods, each with the settings to choose from."""
     plain, momentum = (0.1, 0.3, 1.0), (0.03, 0.1, 0.3)
     found = {
-        "SGD": (cycles, rated(plain, decay=1.0, number=1)),
-        "SGD with momentum": (cycles, rated(momentum, decay=DECAY, number=1)),
-        "snapshots of SGD": (cycles, rated(plain, decay=1.0)),
-        "snapshots with momentum": (cycles, rated(momentum, decay=DECAY)),
+        "SGD": (cycles, grid(rate=plain, decay=1.0, number=1)),
+        "SGD with momentum": (cycles, grid(rate=momentum, decay=DECAY, number=1)),
+        "snapshots of SGD": (cycles, grid(rate=plain, decay=1.0)),
+        "snapshots with momentum": (cycles, grid(rate=momentum, decay=DECAY)),
     }
     for name, temperature in {"": 1.0, ", cold": 1 / num_examples}.items():
-        given = {"temperature": temperature}
-        both = {"decay": DECAY, **given}
+        given = {"rate": plain, "temperature": temperature}
+        both = {"rate": momentum, "decay": DECAY, "temperature": temperature}
         found |= {
-            f"SGLD{name}": (sgld, rated(plain, **given)),
-            f"cSGLD{name}": (cyclical, rated(plain, **given)),
-            f"SGHMC{name}": (sghmc, rated(momentum, **both)),
-            f"cSGHMC{name}": (cyclical, rated(momentum, **both)),
+            f"SGLD{name}": (sgld, grid(**given)),
+            f"cSGLD{name}": (cyclical, grid(**given)),
+            f"SGHMC{name}": (sghmc, grid(**both)),
+            f"cSGHMC{name}": (cyclical, grid(**both)),
         }
     return found
 
@@ -72,11 +72,8 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         network, *prepared.train, variances, batch_size=100, minibatches=Passes()
     )
     task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
-    rounds, listed = (
-        6 if options.small else ROUNDS,
-        methods(len(prepared.train.targets)),
-    )
-    return compare(listed, task, prepared, options, rounds)
+    listed = methods(len(prepared.train.targets))
+    return compare(listed, task, prepared, options, 6 if options.small else ROUNDS)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

@@ -26,7 +26,7 @@ from booklib.datasets import Ratings, made_up_ratings, movielens
 from booklib.factorisation import MatrixFactorisation
 from booklib.results import checksum, circumstances
 from booklib.runs import DivergedError
-from experiments.study import CACHE, Experiment, Options, in_a_name, once, study
+from experiments.study import CACHE, Experiment, Options, grid, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, MinibatchRule, Passes
 from sgmc.tuning import matched_noise_estimate
@@ -118,10 +118,8 @@ def scaled_kernel(
     noise = loudness * information
     if hamiltonian:
         step_size, friction = 4 * share / loudness, 2 * curvature
-        estimate = matched_noise_estimate(
-            curvature, noise, step_size, friction, curvature
-        )
-        return SGHMC(step_size, friction, estimate, curvature)
+        given = curvature, noise, step_size, friction, curvature
+        return SGHMC(step_size, friction, matched_noise_estimate(*given), curvature)
     step_size = 2 * share / loudness
     return SGLD(step_size, noise_estimate=0.5 * step_size * noise, mass=curvature)
 
@@ -203,20 +201,12 @@ Method = Callable[..., Prediction]  # of a task and settings by name
 PRECISIONS, SHARES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.2), (0.12, 0.25, 0.5)
 
 
-def descents(rates: tuple[float, float], **fixed: float) -> list[dict]:
-    """List settings of a descent."""
-    return [
-        {"rate": rate, "precision": precision, **fixed}
-        for precision in PRECISIONS
-        for rate in rates
-    ]
-
-
+FASTER = grid(precision=PRECISIONS, rate=(0.0005, 0.0015), momentum_decay=0.1)
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGD": (descend, descents((0.005, 0.015))),
-    "SGD with momentum": (descend, descents((0.0005, 0.0015), momentum_decay=0.1)),
-    "SGLD": (partial(walk, hamiltonian=False), [{"share": share} for share in SHARES]),
-    "SGHMC": (partial(walk, hamiltonian=True), [{"share": share} for share in SHARES]),
+    "SGD": (descend, grid(precision=PRECISIONS, rate=(0.005, 0.015))),
+    "SGD with momentum": (descend, FASTER),
+    "SGLD": (partial(walk, hamiltonian=False), grid(share=SHARES)),
+    "SGHMC": (partial(walk, hamiltonian=True), grid(share=SHARES)),
     "Gibbs, all the data": (gibbs, [{}]),
 }
 
@@ -248,11 +238,8 @@ def made_up(
 ) -> Prepared:
     """Make ratings up from a model with as many factors as the one fitted to them."""
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
-    source = (
-        f"made up, from a factor model with {rank} factors and noise of 0.85; no "
-        "MovieLens"
-    )
-    return Prepared(ratings, means, source, rank, folder)
+    source = f"made up, from a factor model with {rank} factors and noise of 0.85"
+    return Prepared(ratings, means, f"{source}; no MovieLens", rank, folder)
 
 
 def parts(
@@ -272,25 +259,14 @@ def rule_of(method: Method) -> MinibatchRule:
 
 
 def task_of(
-    prepared: Prepared,
-    train: Tensor,
-    test: Tensor,
-    passes: int,
-    seed: int,
-    minibatches: MinibatchRule,
+    prepared: Prepared, train: Tensor, test: Tensor, passes: int, seed: int, minibatches
 ) -> Task:
-    """Make the posterior of some ratings."""
-    users, items, ratings = prepared.ratings
-    posterior = MatrixFactorisation(
-        users[train],
-        items[train],
-        ratings[train],
-        prepared.rank,
-        num_users=int(users.max()) + 1,
-        num_items=int(items.max()) + 1,
-        batch_size=math.ceil(len(train) / BATCHES),
-        minibatches=minibatches,
-    )
+    """Make the posterior of some ratings, with a rule for its minibatches."""
+    users, items, _ = prepared.ratings
+    size = {"num_users": int(users.max()) + 1, "num_items": int(items.max()) + 1}
+    size |= {"batch_size": math.ceil(len(train) / BATCHES), "minibatches": minibatches}
+    known = (values[train] for values in prepared.ratings)
+    posterior = MatrixFactorisation(*known, prepared.rank, **size)
     return Task(posterior, users[test], items[test], passes, seed)
 
 
@@ -379,12 +355,7 @@ def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> di
 
 
 def fitted(
-    method: Method,
-    validated: float | None,
-    settings: dict,
-    prepared: Prepared,
-    passes: int,
-    fold: int,
+    method: Method, validated: float | None, settings: dict, prepared, passes, fold
 ) -> dict:
     """Fit a fold; a descent's intervals get the validated width too."""
     train, test = parts(prepared, fold)
@@ -404,9 +375,4 @@ def fitted(
     return found
 
 
-COLUMNS = {
-    "RMSE": "scores.all.rmse .4f",
-    "90 % intervals": "scores.all.coverage .1%",
-    "of cold items": "scores.cold items.coverage .1%",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

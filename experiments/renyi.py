@@ -15,7 +15,7 @@ from functools import partial
 from torch import Tensor
 
 from experiments import mnist
-from experiments.fits import COLUMNS, Method, Methods, Task, compare, tasks
+from experiments.fits import Method, Methods, Task, compare, tasks
 from experiments.neighbours import sghmc
 from experiments.study import Experiment, Options, Prepared
 from sgmc.approximations import variational
@@ -101,4 +101,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
 
 
 prepare = partial(mnist.prepare, name="renyi")
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

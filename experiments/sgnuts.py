@@ -142,12 +142,4 @@ def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
     yield result | {"costs": costs(timed, prepared[data], options.device, times)}
 
 
-COLUMNS = {
-    "error, average": "average.error .2%",
-    "log loss": "average.log_loss .4f",
-    "gradients": "gradients .0f",
-    "trees": "trees .0f",
-    "at the limit": "depth_limited .0f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

@@ -1,13 +1,15 @@
 """What all experiments share: what they are given, the loop over methods and seeds,
-what is done only once, and the table of a summary.
+what is done only once, and the summary of a result.
 
 A study has methods with settings to choose from. Those of a method are tried by short
 runs with one seed, which validation examples score; the best is then run with every
 seed.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ from sgmc.checkpoints import replace_file
 
 # where data and runs are, unless the command line says otherwise
 CACHE = Path("~/.cache/sgmc")
+# numbers of a summary
+SHOWN = ("error", "rmse", "cells_tv", "total_variation", "poisonous_eaten")
 
 
 class Options(NamedTuple):
@@ -62,7 +66,6 @@ class Experiment(NamedTuple):
 
     prepare: Callable[[Options], Any]  #: loads the data
     run: Callable[[Options, Any], Iterator[dict]]  #: yields the result after each run
-    columns: Mapping[str, str]  #: of its summary, see :func:`table`
     plans: bool = False  #: whether its runs have a :class:`~booklib.plans.Plan`
 
 
@@ -87,6 +90,18 @@ def no_digits(options: Options) -> dict[str, Data]:
         return {"letters": letters()}
     clothes = fashion_mnist(options.data)[1]
     return {"letters": notmnist(options.data), "clothes": clothes}
+
+
+def grid(**values: object) -> list[dict]:
+    """List all combinations of settings; a tuple has those to choose from.
+
+    Example:
+        >>> grid(rate=(0.1, 0.2), decay=0.01)
+        [{'rate': 0.1, 'decay': 0.01}, {'rate': 0.2, 'decay': 0.01}]
+    """
+    several = [each if isinstance(each, tuple) else (each,) for each in values.values()]
+    found = itertools.product(*several)
+    return [dict(zip(values, each, strict=True)) for each in found]
 
 
 def in_a_name(words: str) -> str:
@@ -132,6 +147,8 @@ def study(
     tried: Callable[[str, int, Any], dict],
     ran: Callable[[str, Any, Any], dict],
     prefer: Callable[[dict], Any] = lambda row: (row["error"], row["log_loss"]),
+    folder: Path | None = None,
+    **depends: object,
 ) -> Iterator[dict[str, dict]]:
     """Tune each method before its first run, and run it with every seed.
 
@@ -143,6 +160,8 @@ def study(
         ran: from a method, its setting and a seed to the result of a run.
         prefer: from what was tried to what is least for the best setting; the first of
             equals is taken.
+        folder: where to keep results, see :func:`once`; None if runs save themselves.
+        depends: what results depend on besides the setting.
 
     Yields:
         After each run for each method the ``settings`` where they are a dictionary, the
@@ -152,12 +171,22 @@ def study(
         DivergedError: if all settings of a method left the finite numbers.
     """
     found, chosen = {}, {}
+
+    def kept(file: str, setting: Any, make: Callable, *given: object) -> dict:
+        if folder is None:
+            return make(*given)
+        path = folder / f"{in_a_name(file)}.json"
+        return once(path, {"settings": setting, **depends}, partial(make, *given))
+
     for seed in seeds:
         for name, choices in methods.items():
             if name not in found:
                 chosen[name], rows = choices[0], []
                 if len(choices) > 1:
-                    rows = [tried(name, i, each) for i, each in enumerate(choices)]
+                    rows = [
+                        kept(f"tuning-{i}-{name}-0", each, tried, name, i, each)
+                        for i, each in enumerate(choices)
+                    ]
                     whole = [i for i, row in enumerate(rows) if "diverged" not in row]
                     if not whole:
                         raise DivergedError(
@@ -169,41 +198,36 @@ def study(
                 found[name] = {"tuning": rows, "runs": []}
                 if isinstance(chosen[name], dict):
                     found[name]["settings"] = chosen[name]
-            found[name]["runs"].append(ran(name, chosen[name], seed))
+            run = kept(f"{name}-{seed}", chosen[name], ran, name, chosen[name], seed)
+            found[name]["runs"].append(run)
             yield found
 
 
-def table(runs: Mapping[str, Sequence[Mapping]], columns: Mapping[str, str]) -> str:
-    """Write a line for each method, averaged over its runs.
+def summary(runs: Mapping[str, Sequence[Mapping]]) -> str:
+    """Write for each method what its runs came to on average.
 
     Args:
         runs: by method, see :func:`booklib.results.runs_of`.
-        columns: by its title, what a column shows: a path into a run and a format. A
-            run that lacks it is left out.
 
     Example:
         >>> runs = [{"scores": {"error": 0.25}}, {"scores": {"error": 0.75}}]
-        >>> print(table({"SGLD": runs}, {"error": "scores.error .1%"}))
-              error
-        SGLD  50.0%
+        >>> print(summary({"SGLD": runs}))
+        SGLD: scores error 0.5
     """
-    lines = [["", *columns]]
+    lines = []
     for name, each in runs.items():
-        lines.append([name])
-        for column in columns.values():
-            path, _, form = column.rpartition(" ")
-            values = [_at(run, path.split(".")) for run in each]
-            values = [value for value in values if value is not None]
-            mean = format(sum(values) / len(values), form) if values else ""
-            lines[-1].append(mean)
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
-        for first, *rest in lines
-    )
+        found: dict[str, list] = {}
+        for run in each:
+            for path, value in _shown(run):
+                found.setdefault(path, []).append(value)
+        means = (f"{path} {sum(x) / len(x):.5g}" for path, x in found.items())
+        lines.append(f"{name}: {', '.join(means)}")
+    return "\n".join(lines)
 
 
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        value = value[int(key)] if isinstance(value, list) else (value or {}).get(key)
-    return value
+def _shown(run: Mapping, start: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in run.items():
+        if isinstance(value, Mapping) and not start:
+            yield from _shown(value, f"{name} ")
+        elif name in SHOWN and isinstance(value, int | float):
+            yield f"{start}{name}".replace("_", " "), value

@@ -143,9 +143,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         yield {"data_checksum": data, "runs": runs}
 
 
-COLUMNS = {
-    "error, at last": "epochs.-1.average.error .2%",
-    "gradients": "epochs.-1.gradients .0f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

@@ -67,9 +67,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         yield {**fixed, "methods": methods}
 
 
-COLUMNS = {
-    "log loss": "scores.log_loss .4f",
-    "AUROC letters": "entropy.letters.auroc .4f",
-    "clothes": "entropy.clothes.auroc .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

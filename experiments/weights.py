@@ -18,10 +18,10 @@ from booklib.networks import multilayer_perceptron
 from booklib.pruning import prune
 from booklib.results import score
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare, networks, predict, tasks
-from experiments.neighbours import descend, drop, rated, vary
+from experiments.fits import Methods, Task, compare, networks, predict, tasks
+from experiments.neighbours import descend, drop, vary
 from experiments.scale_mixture import ScaleMixtureNetwork
-from experiments.study import Experiment, Options, Prepared
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
@@ -57,8 +57,8 @@ def methods() -> Methods:
     fit = {"rate": 1e-3, "initial_std": 0.003}
     mixed = {"share": 0.5, "narrow": 0.0025, **fit}
     return {
-        "SGD with momentum": (descend, rated((0.02, 0.05, 0.1))),
-        "dropout": (drop, rated((5e-4, 1e-3, 2e-3), dropped=[0.2, 0.5, 0.5])),
+        "SGD with momentum": (descend, grid(rate=(0.02, 0.05, 0.1))),
+        "dropout": (drop, grid(rate=(5e-4, 1e-3, 2e-3), dropped=[0.2, 0.5, 0.5])),
         "Bayes by Backprop": (vary, [{**fit, "rate": 5e-4}]),
         "Bayes by Backprop, scale mixture": (mixture, [mixed]),
     }
@@ -92,4 +92,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     return compare(methods(), task, prepared, options, rounds, **more)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

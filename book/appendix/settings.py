@@ -32,7 +32,7 @@ from booklib.claims import claim, in_words
 from booklib.play import play
 from booklib.results import RESULTS, read_result
 from booklib.tables import show_table
-from experiments.published import (
+from booklib.published import (
     PUBLISHED,
     Published,
     compare,

@@ -11,7 +11,6 @@ import torch
 
 from booklib import bandit as rules
 from booklib.datasets import synthetic_mushrooms
-from booklib.results import ExperimentError
 from booklib.runs import DivergedError
 from experiments import bandit
 from experiments.__main__ import main
@@ -163,18 +162,11 @@ def test_the_buffer_forgets_the_oldest(monkeypatch):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_run_is_a_function_of_its_plan_and_is_read_once_it_is_done(agent, tmp_path):
+def test_a_run_is_a_function_of_its_plan(agent):
     found, again = (
         {**Run(plan(agent), TABLE).go(), "processor_seconds": 0} for _ in range(2)
     )
     assert found == again
-    tables = bandit.Tables({"some": TABLE}, tmp_path)
-    given = tables, "some", BLOCK, agent, AGENTS[agent][1][0], 1
-    first = bandit.run_agent(*given)
-    assert len(list((tmp_path / "some").iterdir())) == 1
-    assert bandit.run_agent(*given) == first  # its seconds too
-    with pytest.raises(ExperimentError, match="is of other settings"):
-        bandit.run_agent(tables, "some", 2 * BLOCK, *given[3:])
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -13,6 +13,7 @@ from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Falling
 from booklib.prediction import reliability_curve
+from booklib.published import in_words
 from booklib.results import RESULTS, read_result
 from experiments import (
     cifar,
@@ -25,7 +26,6 @@ from experiments import (
     weights,
 )
 from experiments.fits import Task
-from experiments.published import in_words
 from experiments.study import Options, Prepared
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes

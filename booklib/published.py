@@ -246,4 +246,6 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-PUBLISHED = tuple(read_papers(Path(__file__).with_name("papers")))
+PUBLISHED = tuple(
+    read_papers(Path(__file__).resolve().parents[1] / "experiments" / "papers")
+)
