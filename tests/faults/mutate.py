@@ -5,7 +5,8 @@ usage: python -m tests.faults.mutate sgmc/noise.py tests/core/test_noise.py ... 
 FUNCTION]
 
 What survives is either a gap in the tests or the same function written otherwise: only
-a reader can tell. Messages, annotations and docstrings are left alone.
+a reader can tell. Messages, annotations and docstrings are left alone. cosmic-ray does
+the same with a new Python, and so an import of PyTorch, for each mutant.
 """
 
 import argparse
