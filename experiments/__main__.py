@@ -20,8 +20,11 @@ from booklib.results import (
     write_result,
 )
 from experiments import EXPERIMENTS, load
-from experiments.study import CACHE, Options, summary
+from experiments.study import CACHE, Options
 from sgmc.checkpoints import CheckpointError
+
+# what is told in one line
+ERRORS = (ExperimentError, CheckpointError, OSError, ImportError, ValueError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,13 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return show_list() if given.command == "list" else run_experiment(given)
-    except (
-        ExperimentError,
-        CheckpointError,
-        FileNotFoundError,
-        ImportError,
-        ValueError,
-    ) as error:
+    except ERRORS as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -75,10 +72,8 @@ def show_list() -> int:
 def run_experiment(given: argparse.Namespace) -> int:
     """Run one experiment and write its result."""
     if given.name not in EXPERIMENTS:
-        raise ExperimentError(
-            f"there is no experiment {given.name!r}: choose from "
-            f"{', '.join(EXPERIMENTS)}"
-        )
+        known = ", ".join(EXPERIMENTS)
+        raise ExperimentError(f"no experiment {given.name!r}: choose from {known}")
     seeds = given.seeds if given.seeds is not None else 1 if given.small else 5
     if seeds < 1:
         raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
@@ -107,7 +102,8 @@ def run_experiment(given: argparse.Namespace) -> int:
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
     write_result(path, content)
-    print(summary(runs_of(result)))
+    for name, each in runs_of(result).items():
+        print(f"{name}: {each[-1].get('scores', each[-1].get('average', 'done'))}")
     print(f"written: {path}")
     return 0
 
@@ -128,10 +124,8 @@ def check_device(device: str) -> None:
     try:
         torch.zeros(1, device=device)
     except Exception as error:
-        raise ExperimentError(
-            f"device {device!r} cannot be used ({str(error).splitlines()[0]}): take "
-            "cpu, or cuda where there is one"
-        ) from error
+        why = f"device {device!r} cannot be used ({str(error).splitlines()[0]})"
+        raise ExperimentError(f"{why}: take cpu, or cuda where there is one") from error
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 Eating an edible mushroom earns 5, a poisonous one −35 or 5 by the toss of a coin, and
 leaving it 0 (Blundell et al., 2015, Section 5.3). A network with two hidden layers of
-100 rectified linear units, fed with mushroom and action, gives the expected reward, and
-an agent keeps the last 4,096 interactions. Settings are chosen by half as long runs on
-other mushrooms. The paper has 64 minibatches of 64 after each of 50,000 interactions;
-here 20 follow every 20 mushrooms, for 5,000 interactions. One table is made up; another
-is ``agaricus-lepiota.data``, if it lies in the folder of the data.
+100 rectified linear units, fed with mushroom and action, gives the expected reward.
+Settings are chosen by half as long runs on other mushrooms. The paper has 64
+minibatches after each of 50,000 interactions; here 20 follow every 20, for 5,000.
 """
 
 import time
@@ -32,12 +30,9 @@ from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
 
 FILE = "agaricus-lepiota.data"
-# networks are trained on rewards in this unit, in which their prior and their noise are
-# of order one
-UNIT = 10.0
+UNIT = 10.0  # of rewards, in which their prior and their noise are of order one
 BLOCK, BUFFER, BATCH = 20, 4096, 64
-DECAY = 0.1  # α of SGHMC
-INITIAL_STD = 0.05  # σ of Bayes by Backprop at the start
+DECAY, INITIAL_STD = 0.1, 0.05  # α of SGHMC, σ of Bayes by Backprop at the start
 TUNING_SEED = 1_000  # a sequence of mushrooms that no result is from
 EVERY = 50  # interactions from one point of a stored curve to the next
 
@@ -206,11 +201,7 @@ class Run:
 
     @torch.no_grad()
     def go(self) -> dict:
-        """Meet the mushrooms block by block, learn after each, and return the regret.
-
-        Raises:
-            DivergedError: if the agent left the finite numbers.
-        """
+        """Meet the mushrooms block by block, learn after each; return the regret."""
         started, steps = time.process_time(), self.plan.steps
         for done, block in enumerate(self.met.split(BLOCK)):
             self.actions = torch.cat([self.actions, self.act(self.table.inputs[block])])

@@ -1,14 +1,12 @@
-"""CIFAR-10: the report's design, Bayesian layers on random convolutions, and a network
-whose layers are all sampled.
+"""CIFAR-10: the report's design, and a network whose layers are all sampled.
 
 The notebook of Adam-Day et al. puts two Bayesian linear layers on two convolutions that
 keep their first random weights, reads images stored pixel by pixel as if colour by
 colour, and injects noise of the variance (2αη)². "As reported" has all three, "its
-posterior" the colours and the noise put right; in both the statistics of the batch
-normalisation are those of 10,000 training images, for with a minibatch's there is no
-posterior. "All layers" samples every weight with priors N(0, 1/fan-in), biases N(0, 1),
-and "convolutions held" the linear layers only, on convolutions drawn from their prior.
-At the end the heat is measured, what minibatches add to the temperature of a weight.
+posterior" the colours and the noise put right; the statistics of both batch
+normalisations are those of 10,000 training images, for with a minibatch's there is no
+posterior. "All layers" samples every weight, "convolutions held" the linear layers
+only. At the end the heat is measured, what minibatches add to a weight's temperature.
 """
 
 import math

@@ -11,7 +11,7 @@ of another chain, whose own distance is the floor.
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -78,34 +78,18 @@ def effective_number(gram: Tensor) -> float:
     n/(1 + 2Σρₖ), ρₖ being the mean of ⟨φₜ − μ, φₜ₊ₖ − μ⟩ over that of its square norm,
     up to the first pair of lags whose sum is negative (Geyer, 1992). ``gram`` has the
     inner products ``(n, n)``.
-
-    Example:
-        >>> effective_number(torch.eye(100))  # no two are related
-        100.0
     """
     centred = gram.double() - gram.double().mean(0)
     centred = centred - centred.mean(1, keepdim=True)
     total, variance = len(gram), centred.diagonal().mean()
-    correlations = [
-        float(centred.diagonal(lag).mean() / variance) for lag in range(total)
-    ]
+    correlation = lambda lag: float(centred.diagonal(lag).mean() / variance)
     length = 1.0
     for lag in range(1, total - 1, 2):
-        pair = correlations[lag] + correlations[lag + 1]
+        pair = correlation(lag) + correlation(lag + 1)
         if pair < 0:
             break
         length += 2 * pair
     return round(total / length, 2)
-
-
-def multiply_adds(layers: Sequence[int]) -> int:
-    """Count the multiplications of a prediction for one input, biases apart.
-
-    Example:
-        >>> multiply_adds([784, 100, 10])
-        79400
-    """
-    return sum(before * after for before, after in itertools.pairwise(layers))
 
 
 class Judge(NamedTuple):
@@ -119,10 +103,8 @@ class Judge(NamedTuple):
         """Score a set on digits and letters: distances, scores and disagreement."""
         entropies = [predictive_entropy(each.mean(0)) for each in (inside, outside)]
         alone = [predictive_entropy(each).mean(0) for each in (inside, outside)]
-        spread = [
-            max(0.0, float((entropy - single).mean()))
-            for entropy, single in zip(entropies, alone, strict=True)
-        ]
+        pairs = zip(entropies, alone, strict=True)
+        spread = [max(0.0, float((both - single).mean())) for both, single in pairs]
         average = inside.mean(0)
         found = {
             "distance": predictive_distance(average, self.own),
@@ -136,9 +118,7 @@ class Judge(NamedTuple):
         return {name: float(f"{value:.5g}") for name, value in found.items()}
 
 
-def choices(
-    draws: Draws, gram: Tensor, seed: int
-) -> dict[str, Callable[[int], list[Tensor]]]:
+def choices(draws: Draws, gram: Tensor, seed: int) -> dict[str, Callable]:
     """List the ways to keep so many networks, each giving sets of their places."""
     total = len(gram)
     herded = herd(draws, min(COUNTS[-1], total), gram).statistics["index"][:, 0]
@@ -205,16 +185,15 @@ def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
             "training_seconds": round(training, 1),
             "prediction_seconds": round(predicting, 4),
         }
+    worth = {"autocorrelation": effective_number(gram)}
+    worth["other_chain"] = round(between, 2)
     return {
         "seed": task.seed,
         "made": circumstances(),
         "networks": len(inside),
         "steps": task.num_steps,
         "seconds": {name: round(value, 4) for name, value in spent.items()},
-        "effective_number": {
-            "autocorrelation": effective_number(gram),
-            "other_chain": round(between, 2),
-        },
+        "effective_number": worth,
         "all": judge(inside, outside),
         "ways": ways,
         "students": students,
@@ -273,19 +252,19 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     units = {"network": 100} | {name: each for name, (each, _) in STUDENTS.items()}
     sizes = {}
     for name, each in units.items():
-        adds = multiply_adds([784, each, 10])
+        adds = (784 + 10) * each
         sizes[name] = {"parameters": adds + each + 10, "multiply_adds": adds}
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
 
     def saved(name: str, seed: int, depends: dict, make: Callable, *more) -> dict:
         path = prepared.folder / f"{name}-{seed}"
         given = Task(posterior, rounds, 0, seed, path, options.progress)
-        depends = {"rounds": rounds, "data": data, **depends}
-        return once(
-            given.beside(".json"), depends, lambda: make(given, prepared, *more)
+        depends, file = (
+            {"rounds": rounds, "data": data, **depends},
+            given.beside(".json"),
         )
+        return once(file, depends, lambda: make(given, prepared, *more))
 
     tuning = saved("tuning", 0, {}, tune)
     rates = {name: each["rate"] for name, each in tuning.items()}

@@ -41,9 +41,7 @@ from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tuning import adapt
 
-CHAINS = 8
-LONGER = 10
-LARGEST_RHAT = 1.01
+CHAINS, LONGER, LARGEST_RHAT = 8, 10, 1.01
 NOISE_VARIANCE = 0.5  # of the standardised target: what least squares leave
 EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # of the bins of a target
 
@@ -116,13 +114,12 @@ def prepare(options: Options) -> dict[str, Problem]:
     if not options.small:
         return problems
     shorter = {"rounds": 12, "num_samples": 40, "warm_up": 40, "num_steps": 20}
+    shorter["largest_rhat"] = 2.0
     for name, problem in problems.items():
         prepared = problem.prepared
         few = slice(None, None, len(prepared.test.targets) // 20)
         prepared = prepared._replace(test=part(prepared.test, few))
-        problems[name] = replace(
-            problem, prepared=prepared, largest_rhat=2.0, **shorter
-        )
+        problems[name] = replace(problem, prepared=prepared, **shorter)
     return problems
 
 
@@ -141,16 +138,14 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     kernel, position = adapt(kernel, posterior, start, problem.warm_up, **given)
     given["checkpoint"] = Checkpoint(folder / "reference.pt")
     draws = whole(sample(kernel, posterior, position, number, **given))
-    predictions, rhat, deviations, spread = look_at(
-        problem, posterior, draws.samples, test.inputs
-    )
+    given = problem, posterior, draws.samples, test.inputs
+    predictions, rhat, deviations, spread = look_at(*given)
     rhat = rhat.nan_to_num(nan=1.0)  # of a probability that is 1 in every draw
     try:
         check_mixed(rhat, problem.largest_rhat)
     except ValueError as error:
-        raise ExperimentError(
-            f"the reference of {folder.name} is none: {error}"
-        ) from error
+        message = f"the reference of {folder.name} is none: {error}"
+        raise ExperimentError(message) from error
     distances, agreements = error_floor(predictions)
     floor = {"total_variation": distances}
     if not problem.is_regression:
@@ -158,6 +153,8 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     thinned = draws.samples[:: max(1, number // 200)].flatten(0, 1)
     singles = predict(posterior, thinned, test.inputs)
     acceptance = draws.statistics["acceptance"].mean(0)
+    largest = {"largest": rhat.max(), "99%": rhat.quantile(0.99)}
+    largest = {name: round(float(each), 6) for name, each in largest.items()}
     means = {name: round(float(each.mean()), 8) for name, each in floor.items()}
     halves = {
         name: [round(float(value), 8) for value in values]
@@ -171,11 +168,7 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
         "num_steps": problem.num_steps,
         "acceptance": [round(float(value), 4) for value in acceptance],
         "seconds": round(draws.seconds, 1),
-        "rhat": {
-            "largest": round(float(rhat.max()), 6),
-            "99%": round(float(rhat.quantile(0.99)), 6),
-            "number": rhat.numel(),
-        },
+        "rhat": {**largest, "number": rhat.numel()},
         "floor": means,
         "halves": halves,
         "deviations": round(float(deviations.sum(-1).mean()), 8),
@@ -231,17 +224,6 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
 
     It is the Hessian of U but for the curvature of the outputs, and always positive
     (Daxberger et al., 2021).
-
-    Example:
-        >>> posterior = NetworkPosterior(
-        ...     torch.nn.Linear(1, 1),
-        ...     torch.ones(3, 1),
-        ...     torch.zeros(3),
-        ...     likelihood=Gaussian(0.5),
-        ... )
-        >>> gauss_newton(posterior, torch.zeros(2))
-        tensor([[7., 6.],
-                [6., 7.]], dtype=torch.float64)
     """
     # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
     jacrev, vmap = torch.func.jacrev, torch.func.vmap

@@ -62,12 +62,9 @@ def tasks(
     posterior: NetworkPosterior, networks: Callable[[int], int], options: Options
 ) -> Callable[[int, int, Path], Task]:
     """Make tasks from a number of rounds, a seed and a file."""
-
-    def task(rounds: int, seed: int, path: Path) -> Task:
-        given = networks(rounds), seed, path, options.progress
-        return Task(posterior, rounds, *given)
-
-    return task
+    return lambda rounds, *given: Task(
+        posterior, rounds, networks(rounds), *given, options.progress
+    )
 
 
 def whole(draws: Draws) -> Draws:
@@ -78,12 +75,7 @@ def whole(draws: Draws) -> Draws:
 
 
 def networks(draws: Draws, number: int) -> Tensor:
-    """Take so many networks, or fewer, evenly from all draws: ``(number, dim)``.
-
-    Example:
-        >>> networks(Draws(torch.arange(10.0).view(10, 1, 1)), 3)[:, 0]
-        tensor([0., 4., 9.])
-    """
+    """Take so many networks, or fewer, evenly from all draws: ``(number, dim)``."""
     positions = draws.samples.flatten(0, 1)
     number = min(number, len(positions))
     return positions[torch.linspace(0, len(positions) - 1, number).long()]
@@ -143,8 +135,7 @@ def compare(
 
     Args:
         methods: by name, the method and the settings to choose from.
-        task: makes the task from a number of rounds, a seed and a file, see
-            :func:`tasks`.
+        task: makes the task, as those of :func:`tasks` do.
         prepared: the data.
         options: what the command line says.
         rounds: number of rounds of a fit.
@@ -154,11 +145,8 @@ def compare(
         validate: scores a fit of the tuning on the validation examples.
         more: arguments of :func:`~experiments.study.study`.
     """
-    data = checksum(
-        prepared.train, prepared.validation, prepared.test, *prepared.others.values()
-    )
-
-    folder = prepared.folder
+    data = prepared.train, prepared.validation, prepared.test
+    data, folder = checksum(*data, *prepared.others.values()), prepared.folder
 
     def tried(name: str, number: int, settings: dict) -> dict:
         path = folder / f"tuning-{number}-{in_a_name(name)}-0"

@@ -95,39 +95,27 @@ def draw(
     return draws.samples
 
 
-def falling(
-    start: Tensor, steps: int, seed: int, rate: float, held: int = 500
-) -> Tensor:
+def falling(start: Tensor, steps: int, seed: int, rate: float, held=500) -> Tensor:
     """Keep every step of SGLD with a falling step size."""
     return draw(Falling(rate, held), start, steps, seed)
 
 
-def constant(
-    start: Tensor, steps: int, seed: int, rate: float, decay: float | None = None
-) -> Tensor:
+def constant(start: Tensor, steps: int, seed: int, rate: float, decay=None) -> Tensor:
     """Keep 99 in 100 steps of SGLD or, with a decay, of SGHMC."""
     kernel = langevin(rate) if decay is None else hamiltonian(rate, decay)
     return draw(kernel, start, steps - steps // 100, seed, warm_up=steps // 100)
 
 
-def cyclical(
-    start: Tensor, steps: int, seed: int, rate: float, cycles: int = CYCLES, **more
-) -> Tensor:
+def cyclical(start: Tensor, steps: int, seed: int, cycles=CYCLES, **more) -> Tensor:
     """Keep every step of the sampling stages of :func:`cycle`."""
-    kernel, length = cycle(steps, rate, cycles, **more)
+    kernel, length = cycle(steps, cycles=cycles, **more)
     return draw(kernel, start, cycles * length, seed)
 
 
 def cycle(
-    steps: int,
-    rate: float,
-    cycles: int = CYCLES,
-    exploration: float = SKIPPED,
-    decay: float | None = None,
+    steps: int, rate: float, cycles=CYCLES, exploration=SKIPPED, decay=None
 ) -> tuple[Cyclical, int]:
-    """Make SGLD or, with a decay, SGHMC, whose step size goes in cycles, and count the
-    steps of a sampling stage.
-    """
+    """Make SGLD or, with a decay, SGHMC in cycles, and count the steps of a stage."""
     length = math.ceil(steps / cycles)
     sampling = length - math.ceil(round(exploration * length, 9))
     make = langevin if decay is None else partial(hamiltonian, decay=decay)
@@ -142,11 +130,9 @@ def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
     return _again(draw(Falling(rate), starts, kept, seed, warm_up=skipped), CYCLES)
 
 
-def fresh_cycles(
-    start: Tensor, steps: int, seed: int, rate: float, cycles: int, exploration: float
-) -> Tensor:
+def fresh_cycles(start: Tensor, steps: int, seed: int, cycles: int, **more) -> Tensor:
     """Take cycles of SGLD each of which has a start of its own."""
-    kernel, length = cycle(steps, rate, cycles, exploration)
+    kernel, length = cycle(steps, cycles=cycles, **more)
     return _again(draw(kernel, _starts(start, cycles, seed), length, seed), cycles)
 
 
@@ -164,8 +150,6 @@ def _again(samples: Tensor, number: int) -> Tensor:
 
 # of starts, a number of steps, a seed, and settings by name
 Method = Callable[..., Tensor]
-
-
 RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
 MANY = {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)}
 DECAYS = (0.1, 0.3, 0.9)
@@ -192,12 +176,6 @@ def measure(samples: Tensor) -> dict:
         deviations; ``mass``, the share nearest to each mean; ``modes_tv``, the total
         variation of these shares from 1/25; ``cells_tv``, that over a hundred cells of
         probability 1/100, four rings about each mean; ``variance``, about the means.
-
-    Example:
-        >>> draws = GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))
-        >>> found = measure(draws[:, None])
-        >>> found["found"]["any"], found["modes_tv"] < 0.05, round(found["variance"], 3)
-        (25, True, 0.03)
     """
     mixture, number = GaussianMixture(), len(samples) * samples.shape[1]
     modes, cells, inside = torch.zeros(25), torch.zeros(25 * RINGS), torch.zeros(25)

@@ -18,16 +18,7 @@ from torch import Generator, Tensor
 from experiments import mnist
 from experiments.fits import Methods, Task, compare, tasks
 from experiments.study import Experiment, Options, Prepared, grid, no_digits
-from sgmc import sample
-from sgmc.approximations import (
-    constant_sgd,
-    dropout,
-    ensemble,
-    laplace,
-    snapshots,
-    swag,
-    variational,
-)
+from sgmc import approximations, sample
 from sgmc.approximations.descent import Settings
 from sgmc.approximations.descent import descend as go_down
 from sgmc.draws import Draws
@@ -135,7 +126,9 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
     size = {"cycle_length": task.num_steps // number}
     size |= {"learning_rate": rate, "momentum_decay": decay}
     given = task.run(f"-{number}")
-    return snapshots(task.posterior, task.start(), number, **size, **given)
+    return approximations.snapshots(
+        task.posterior, task.start(), number, **size, **given
+    )
 
 
 # descent with momentum, at a rate that stays and at one that falls
@@ -152,7 +145,7 @@ def constant(task: Task, rate: float, share: float) -> Draws:
         posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
         for _ in range(10)
     ]
-    kernel = constant_sgd(float(torch.cat(variances).mean()) / share)
+    kernel = approximations.constant_sgd(float(torch.cat(variances).mean()) / share)
     draws = chain(half, kernel, mode, "-constant")
     return replace(draws, seconds=first.seconds + draws.seconds)
 
@@ -162,14 +155,14 @@ def vary(task: Task, rate: float, initial_std: float) -> Draws:
     size = {"num_steps": task.num_steps, "learning_rate": rate}
     size |= {"initial_std": initial_std, "local": True}
     given = task.posterior, task.start(), task.num_networks
-    return variational(*given, **size, **task.run())
+    return approximations.variational(*given, **size, **task.run())
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
     """Train by dropout."""
     size = {"rate": dropped, "num_steps": task.num_steps, "learning_rate": rate}
     given = task.posterior, task.start(), task.num_networks
-    return dropout(*given, **size, **task.run())
+    return approximations.dropout(*given, **size, **task.run())
 
 
 def members(
@@ -179,13 +172,13 @@ def members(
     size = {"num_steps": task.num_steps // share, "learning_rate": rate}
     size |= {"adversarial": adversarial}
     start, given = task.start(MEMBERS), task.run(f"-{share}")
-    return ensemble(task.posterior, start, **size, **given)
+    return approximations.ensemble(task.posterior, start, **size, **given)
 
 
 def average(task: Task, rate: float) -> Draws:
     """Put a Gaussian through the path of descent."""
     walked, rank = path(task, rate), min(20, task.rounds // 2)
-    return swag(walked, task.num_networks, rank=rank, seed=task.seed)
+    return approximations.swag(walked, task.num_networks, rank=rank, seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
@@ -203,7 +196,7 @@ def curve(task: Task, rate: float) -> Draws:
     given = Generator(), Settings(500, 0.003)
     gradients = lambda noise: [last.gradient(head)]
     way = go_down(last, [head], gradients, *given, progress=task.progress)
-    about = laplace(last, head, task.num_networks, seed=task.seed)
+    about = approximations.laplace(last, head, task.num_networks, seed=task.seed)
     held = mode[:, : -last.dim].expand(task.num_networks, 1, -1)
     name = f"{about.kernel} after {draws.kernel}"
     seconds = draws.seconds + way.seconds + about.seconds
@@ -247,9 +240,8 @@ def methods() -> Methods:
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 100) if options.small else (ROUNDS, 500)
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
     task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
     return compare(methods(), task, prepared, options, rounds)
 

@@ -68,9 +68,8 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         name: 1 / math.prod(parameter.shape[1:])
         for name, parameter in network.named_parameters()
     }
-    posterior = NetworkPosterior(
-        network, *prepared.train, variances, batch_size=100, minibatches=Passes()
-    )
+    rule = {"batch_size": 100, "minibatches": Passes()}
+    posterior = NetworkPosterior(network, *prepared.train, variances, **rule)
     task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
     listed = methods(len(prepared.train.targets))
     return compare(listed, task, prepared, options, 6 if options.small else ROUNDS)

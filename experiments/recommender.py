@@ -1,15 +1,13 @@
 """The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation.
 
-The ratings are MovieLens-1M or -100K where the folder of the data has them; else they
-are made up, as many as MovieLens-1M has, from a known factor model, and the result says
-so. As in the authors' program, github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200
-of the training ratings; the model has 20 factors and biases; every precision has a
-Gamma(1, 1) law and is drawn between two stretches of the chain; and the ratings of a
-fifth are predicted from the others, five times: these fifths are the seeds. Other than
-theirs, all methods scale every row by what its ratings say, there are fewer steps, and
-the noise of the minibatches is subtracted. For that samplers draw minibatches afresh:
-in passes over shuffled ratings, by which the descents go, errors nearly cancel.
-Settings are chosen on a tenth of the first training part, with half of the passes.
+The ratings are MovieLens where the folder of the data has it; else they are made up
+from a known factor model, and the result says so. As in the authors' program,
+github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the training ratings, there
+are 20 factors and biases, precisions with Gamma(1, 1) laws are drawn between stretches
+of the chain, and a fifth is predicted from the others, five times: the seeds. Other
+than theirs, all methods scale every row by what its ratings say, take fewer steps, and
+subtract the noise of the minibatches, which samplers therefore draw afresh: in passes,
+by which the descents go, errors nearly cancel.
 """
 
 import math
@@ -28,15 +26,14 @@ from booklib.results import checksum, circumstances
 from booklib.runs import DivergedError
 from experiments.study import CACHE, Experiment, Options, grid, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.minibatches import Fresh, MinibatchRule, Passes
+from sgmc.minibatches import Fresh, Passes
 from sgmc.tuning import matched_noise_estimate
 
 FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a fit
 RANK, MADE_UP_RANK = 20, 5
 BURN_IN = 0.3  # share of the passes
 COLD = 5  # an item with at most so many known ratings is cold
-# standard deviations to either side hold 90 % of a normal law
-LEVEL = 1.6448536269514722
+LEVEL = 1.6448536269514722  # standard deviations that hold 90 % of a normal law
 GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0)
 GUESS |= {"user_factors": 3.0, "item_factors": 3.0}
 # Chen et al. (2014), MovieLens-1M
@@ -67,6 +64,11 @@ class Task(NamedTuple):
         """Draw where to start, and make the generator of the run."""
         generator = Generator().manual_seed(self.seed)
         return self.posterior.initial_position(1, generator), generator
+
+    def check(self, position: Tensor) -> None:
+        """Raise an error if a run left the finite numbers."""
+        if not position.isfinite().all():
+            raise DivergedError("a run left the finite numbers: lower its step sizes")
 
     @property
     def steps(self) -> int:
@@ -143,7 +145,7 @@ def descend(
         state = kernel.init(posterior, position, generator) if state is None else state
         for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
-        check_finite(state.position)
+        task.check(state.position)
     means = posterior.predict(state.position, task.users, task.items)[0].double()
     rows, ratings = posterior.data
     users, items = rows[:, 0], rows[:, 1] - posterior.num_users
@@ -152,11 +154,9 @@ def descend(
     return Prediction(means, torch.full_like(means, error))
 
 
-def drawn(
-    posterior: MatrixFactorisation, position: Tensor, generator: Generator
-) -> MatrixFactorisation:
-    """Draw the precisions."""
-    precisions = posterior.draw_hyperparameters(position, generator)
+def drawn(posterior: MatrixFactorisation, *given: object) -> MatrixFactorisation:
+    """Draw the precisions, given a position and a generator."""
+    precisions = posterior.draw_hyperparameters(*given)
     return posterior.given({name: float(x) for name, x in precisions.items()})
 
 
@@ -176,7 +176,7 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
         for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
         done, position = done + task.steps, state.position
-        check_finite(position)
+        task.check(position)
         if number >= burn_in // 2:
             posterior = drawn(posterior, position, generator)
         if number >= burn_in:
@@ -209,12 +209,6 @@ METHODS: dict[str, tuple[Method, list[dict]]] = {
     "SGHMC": (partial(walk, hamiltonian=True), grid(share=SHARES)),
     "Gibbs, all the data": (gibbs, [{}]),
 }
-
-
-def check_finite(position: Tensor) -> None:
-    """Raise an error if a run left the finite numbers."""
-    if not position.isfinite().all():
-        raise DivergedError("a run left the finite numbers: lower its step sizes")
 
 
 def prepare(options: Options) -> Prepared:
@@ -253,11 +247,6 @@ def parts(
     return (others[tenth:], others[:tenth]) if validation else (others, order[own])
 
 
-def rule_of(method: Method) -> MinibatchRule:
-    """Choose passes for a descent, and independent minibatches for a sampler."""
-    return Passes() if method is descend else Fresh()
-
-
 def task_of(
     prepared: Prepared, train: Tensor, test: Tensor, passes: int, seed: int, minibatches
 ) -> Task:
@@ -274,10 +263,7 @@ def measure(
     prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
 ) -> dict:
     """Score predictions and 90 % intervals, of all and of items hardly rated."""
-
-    def root_mean_square(values: Tensor) -> float:
-        return round(float(values.square().mean().sqrt()), 6)
-
+    root_mean_square = lambda values: round(float(values.square().mean().sqrt()), 6)
     ratings = prepared.ratings.ratings[test].double()
     error, width = ratings - prediction.means, LEVEL * prediction.stds
     cold = task.posterior.counts[task.posterior.num_users :][task.items] <= COLD
@@ -344,7 +330,7 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
 def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> dict:
     """Try settings on validation ratings, with half of the passes."""
     train, validation = parts(prepared, 0, validation=True)
-    size, rule = max(4, passes // 2), rule_of(method)
+    rule, size = Passes() if method is descend else Fresh(), max(4, passes // 2)
     task = task_of(prepared, train, validation, size, 1_000, rule)
     try:
         prediction = method(task, **settings)
@@ -359,7 +345,8 @@ def fitted(
 ) -> dict:
     """Fit a fold; a descent's intervals get the validated width too."""
     train, test = parts(prepared, fold)
-    task = task_of(prepared, train, test, passes, fold, rule_of(method))
+    rule = Passes() if method is descend else Fresh()  # independent for a sampler
+    task = task_of(prepared, train, test, passes, fold, rule)
     before = os.times().user
     prediction = method(task, **settings)
     found = {

@@ -23,24 +23,18 @@ from sgmc.draws import Draws
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 
-ROUNDS = (10, 80)
-NETWORKS = 200
-ALPHA = 0.01
+ROUNDS, NETWORKS, ALPHA = (10, 80), 200, 0.01
 
 
 class Unscaled(NetworkPosterior):
     """The posterior of a program that forgets N/n: of the data to the power n/N."""
 
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute the energy of a batch."""
         shrunk = scale * self.batch_size / self.num_examples
         return super().energy_of(position, batch, shrunk)
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute its gradient."""
         shrunk = scale * self.batch_size / self.num_examples
         return super().gradient_of(position, batch, shrunk)
@@ -76,9 +70,7 @@ def methods(lengths: tuple[int, ...]) -> Methods:
     """List the methods at so many rounds; the settings are the report's."""
 
     def lasting(method: Method, rounds: int) -> tuple[Method, list[dict]]:
-        def fit(task: Task, rounds: int) -> Draws:
-            return method(replace(task, rounds=rounds))
-
+        fit = lambda task, rounds: method(replace(task, rounds=rounds))
         return fit, [{"rounds": rounds}]
 
     every = {
@@ -93,9 +85,8 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods at each number of rounds."""
     size, many = (100, 50) if options.small else (500, NETWORKS)
     lengths = (4, 12) if options.small else ROUNDS
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Fresh()
-    )
+    rule = {"batch_size": size, "minibatches": Fresh()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
     task = tasks(posterior, lambda rounds: many, options)
     return compare(methods(lengths), task, prepared, options, lengths[-1])
 

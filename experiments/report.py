@@ -10,15 +10,7 @@ averages.
 """
 
 from booklib import looks
-from booklib.plans import (
-    Annealed,
-    Hamiltonian,
-    Langevin,
-    Nesterov,
-    Plan,
-    Prior,
-    Settings,
-)
+from booklib.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
 from booklib.runs import Run
 from experiments import mnist
 from experiments.comparison import Methods, of_plans
@@ -29,7 +21,6 @@ from sgmc.posteriors import NetworkPosterior
 SHORTER = 20  # a run of the tuning has 42 rounds
 # from one network averaged to the next: 800, 400, ..., 1 of them
 GAPS = (1, 2, 4, 8, 16, 40, 80, 160, 400, 800)
-SMALL_GAPS = (1, 2, 4, 8, 16, 40, 80)
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -40,7 +31,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
         size |= {"keep_every": 10, "record_every": 5}
     total = len(prepared.train.targets)
 
-    def plan(kernel: Settings) -> Plan:
+    def plan(kernel) -> Plan:
         return Plan(kernel, Prior(1.0), minibatches=Fresh(), **size)
 
     def optimisers(plans: list[Plan]) -> list[Plan]:
@@ -80,10 +71,10 @@ def published(prepared: Prepared, small: bool) -> Methods:
     size = {"rounds": 850, "record_every": 25, "average_every": GAPS}
     if small:
         size = {"rounds": 100, "burn_in": 20, "batch_size": 100, "keep_every": 10}
-        size |= {"record_every": 10, "average_every": SMALL_GAPS}
+        size |= {"record_every": 10, "average_every": GAPS[:7]}
     total = len(prepared.train.targets)
 
-    def plan(kernel: Settings) -> Plan:
+    def plan(kernel) -> Plan:
         return Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
 
     sghmc, sgld = plan(Hamiltonian(0.1 / total, 0.01)), plan(Langevin(2.0 / total))

@@ -15,17 +15,6 @@ class ScaleMixtureNetwork(NetworkPosterior):
 
     Its slope is −λ(θ)θ with λ(θ) = p/σ₁² + (1 − p)/σ₂², p being the probability, given
     θ, that it is of the first part. ``settings`` are those of a NetworkPosterior.
-
-    Example:
-        >>> posterior = ScaleMixtureNetwork(
-        ...     torch.nn.Linear(4, 3),
-        ...     torch.randn(20, 4),
-        ...     torch.arange(20) % 3,
-        ...     share=0.5,
-        ...     stds=(1.0, 0.01),
-        ... )
-        >>> posterior.grad_log_prior(torch.tensor([[0.001] * 15, [1.0] * 15]))[:, 0]
-        tensor([-9.9005, -1.0000])
     """
 
     def __init__(

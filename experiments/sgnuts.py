@@ -120,10 +120,8 @@ def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
     plans = {f"{plan.data} {plan.method}": plan for plan in settings(options.small)}
 
     def ran(name: str, plan: Plan, seed: int) -> dict:
-        kind, given = {"kind": TreeRun, "name": name}, prepared[plan.data]
-        return make_run(plan.but(seed=seed), given, options, **kind).go(
-            options.progress
-        )
+        given = plan.but(seed=seed), prepared[plan.data], options
+        return make_run(*given, kind=TreeRun, name=name).go(options.progress)
 
     data = {name: checksum(each.train, each.test) for name, each in prepared.items()}
     result = {"data_checksum": data}
@@ -135,9 +133,8 @@ def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
             runs[plans[name].data][plans[name].method] = content["runs"]
         yield (result := result | {"runs": runs})
     data = next(iter(plans.values())).data
-    timed = [
-        plan for plan in plans.values() if plan.data == data and plan.method in COSTS
-    ]
+    names = [f"{data} {method}" for method in COSTS]
+    timed = [plan for name, plan in plans.items() if name in names]
     times = 2 if options.small else 3
     yield result | {"costs": costs(timed, prepared[data], options.device, times)}
 

@@ -1,5 +1,5 @@
 """What all experiments share: what they are given, the loop over methods and seeds,
-what is done only once, and the summary of a result.
+and what is done only once.
 
 A study has methods with settings to choose from. Those of a method are tried by short
 runs with one seed, which validation examples score; the best is then run with every
@@ -15,22 +15,13 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from booklib.datasets import (
-    Data,
-    fashion_mnist,
-    letters,
-    notmnist,
-    part,
-    split_digits,
-)
+from booklib.datasets import Data, fashion_mnist, letters, notmnist, part, split_digits
 from booklib.results import ExperimentError
 from booklib.runs import DivergedError
 from sgmc.checkpoints import replace_file
 
 # where data and runs are, unless the command line says otherwise
 CACHE = Path("~/.cache/sgmc")
-# numbers of a summary
-SHOWN = ("error", "rmse", "cells_tv", "total_variation", "poisonous_eaten")
 
 
 class Options(NamedTuple):
@@ -112,11 +103,6 @@ def in_a_name(words: str) -> str:
 def once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
     """Return what is made, or read from a file what was made before.
 
-    Args:
-        path: the file.
-        depends: what it depends on, in what JSON has.
-        make: makes it, in what JSON has.
-
     Raises:
         ExperimentError: if the file is corrupt, or depends on something else.
     """
@@ -155,17 +141,15 @@ def study(
     Args:
         methods: the settings to choose from, by the name of the method.
         seeds: the seeds, in whose order the methods are run.
-        tried: from a method, the number of a setting and the setting to what a short
-            run came to, with ``"diverged"`` if it left the finite numbers.
-        ran: from a method, its setting and a seed to the result of a run.
-        prefer: from what was tried to what is least for the best setting; the first of
-            equals is taken.
+        tried: makes a short run of a method, the number of a setting and the setting;
+            ``"diverged"`` is in its result if it left the finite numbers.
+        ran: makes the run of a method, its setting and a seed.
+        prefer: is least for what the best setting was tried to give; ties go first.
         folder: where to keep results, see :func:`once`; None if runs save themselves.
         depends: what results depend on besides the setting.
 
     Yields:
-        After each run for each method the ``settings`` where they are a dictionary, the
-        ``tuning``, which is empty where there was no choice, and the ``runs``.
+        After each run, by method, ``settings``, ``tuning`` and ``runs``.
 
     Raises:
         DivergedError: if all settings of a method left the finite numbers.
@@ -201,33 +185,3 @@ def study(
             run = kept(f"{name}-{seed}", chosen[name], ran, name, chosen[name], seed)
             found[name]["runs"].append(run)
             yield found
-
-
-def summary(runs: Mapping[str, Sequence[Mapping]]) -> str:
-    """Write for each method what its runs came to on average.
-
-    Args:
-        runs: by method, see :func:`booklib.results.runs_of`.
-
-    Example:
-        >>> runs = [{"scores": {"error": 0.25}}, {"scores": {"error": 0.75}}]
-        >>> print(summary({"SGLD": runs}))
-        SGLD: scores error 0.5
-    """
-    lines = []
-    for name, each in runs.items():
-        found: dict[str, list] = {}
-        for run in each:
-            for path, value in _shown(run):
-                found.setdefault(path, []).append(value)
-        means = (f"{path} {sum(x) / len(x):.5g}" for path, x in found.items())
-        lines.append(f"{name}: {', '.join(means)}")
-    return "\n".join(lines)
-
-
-def _shown(run: Mapping, start: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in run.items():
-        if isinstance(value, Mapping) and not start:
-            yield from _shown(value, f"{name} ")
-        elif name in SHOWN and isinstance(value, int | float):
-            yield f"{start}{name}".replace("_", " "), value

@@ -1,11 +1,10 @@
 """SGHMC and SGNUTS by epochs of N/n samples: the warm-ups of Adam-Day et al. (2022).
 
 Their table has, for a warm-up of so many epochs, the accuracy of the average over the
-N/n networks of the next one, a tree being a sample; here are the same averages of
-probabilities on the test digits, from their start, uniform on (−2, 2). A tree takes up
-to 1,023 gradients, so that SGNUTS as we read their report goes three epochs, as theirs
-did, and repaired one, before SGHMC: the hybrid that they propose. One SGHMC has next to
-no noise: a standard deviation 2αη, as their program has it at the end of its history.
+N/n networks of the next one, a tree being a sample; here it is of probabilities, on the
+test digits. As a tree takes up to 1,023 gradients, SGNUTS as we read their report goes
+three epochs, as theirs did, and repaired one, before SGHMC: the hybrid that they
+propose. One SGHMC has the noise of their program at the end of its history.
 """
 
 from collections.abc import Iterator

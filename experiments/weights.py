@@ -84,9 +84,8 @@ def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 50) if options.small else (ROUNDS, 250)
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
     task = tasks(posterior, lambda rounds: NETWORKS, options)
     more = {"shorter": 5, "look": partial(look, prepared=prepared)}
     return compare(methods(), task, prepared, options, rounds, **more)
