@@ -273,7 +273,7 @@ def to_disk(
     Minibatches are chosen by number, so that a run can be repeated and taken up again,
     and a stream such as a ``DataLoader`` has no numbers. So it is read once, batch by
     batch. What it changes at random from one pass to the next, as augmentations do, is
-    written as it was in this pass.
+    written as it was in this pass. NumPy's ``open_memmap`` has to know N before.
 
     Args:
         batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: a
@@ -437,7 +437,8 @@ def mushrooms(file: str | Path) -> Data:
     The original ``agaricus-lepiota.data`` has 8,124 lines of 23 letters with commas
     between them, the first of which is the class, e or p. It is not fetched. An
     attribute becomes as many columns as it has values in the file, in the order of the
-    letters; "?" is a value too.
+    letters; "?" is a value too. ``pandas.get_dummies`` does that in less, but does not
+    say which line is no mushroom.
 
     Args:
         file: the file.

@@ -58,7 +58,7 @@ def expectation(
     potential: Potential, function, low: float, high: float, num_bins: int = 200
 ) -> float:
     """Integrate E[f(θ)] under a one-dimensional density exp(−U)/Z on [low, high], by
-    Gauss–Legendre quadrature.
+    Gauss–Legendre quadrature, of all points at once; SciPy's ``quad`` asks one by one.
 
     Raises:
         ValueError: if the potential has more coordinates, the bounds do not increase,
@@ -136,7 +136,8 @@ def inverse_transform_samples(
     high], by inverting its distribution function.
 
     The distribution function is tabulated at 100,001 points and inverted linearly,
-    exact to about 1e−9 in probability.
+    exact to about 1e−9 in probability. SciPy's ``NumericalInversePolynomial`` does that
+    from a density of one number at a time, and not with a generator of PyTorch.
 
     Returns:
         ``(num_samples,)`` float64.

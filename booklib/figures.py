@@ -156,6 +156,9 @@ def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> No
     """Show figures one after another, with a slider and a button that plays them; in
     print, and without scripts, the last one.
 
+    Matplotlib's ``to_jshtml`` fetches its buttons from a network, and has no alternative
+    text and nothing for print.
+
     Args:
         frames: the figures, all of one size; each is closed when it was drawn.
         alt: what the film shows, for who cannot see it.

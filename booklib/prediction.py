@@ -2,7 +2,7 @@
 
 Every function raises a ValueError if it is given no probabilities, which are at least 0
 and have sum 1 over the classes, targets that are no class numbers, or shapes that do
-not match."""
+not match. scikit-learn has some of them; here they are formulas to be read."""
 
 from collections.abc import Sequence
 

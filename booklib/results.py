@@ -10,7 +10,7 @@ import platform
 import resource
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -27,6 +27,7 @@ from sgmc.checkpoints import replace_file
 
 FORMAT = 1
 RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+HOLDERS = ("problems", "tables", "methods", "runs")  # keys under which runs are
 SCORES = {
     "error": error_rate,
     "log_loss": log_score,
@@ -89,6 +90,25 @@ def read_result(path: Path) -> dict:
             f"away and run {name} again"
         )
     return result
+
+
+def runs_of(result: Mapping | list, name: str = "") -> dict[str, list[dict]]:
+    """List the runs of a result by method, or by data set and method.
+
+    Example:
+        >>> runs_of({"methods": {"SGLD": {"tuning": [], "runs": [{"seed": 0}]}}})
+        {'SGLD': [{'seed': 0}]}
+    """
+    if isinstance(result, list):
+        return {name: result}
+    found = {}
+    if inner := [key for key in HOLDERS if key in result]:
+        for key in inner:
+            found |= runs_of(result[key], name)
+        return found
+    for key, each in result.items():
+        found |= runs_of(each, f"{name}, {key}" if name else key)
+    return found
 
 
 def who_ran(result: dict) -> str:

@@ -243,13 +243,17 @@ class Run:
         self.curve: dict[str, list] = {name: [] for name in self.point()}
 
     def go(self, progress: bool = True) -> dict:
-        """Run the rounds that are left and return the results of :meth:`result`."""
-        go_on(
-            self,
-            self.plan.rounds,
-            f"{self.plan.method}, seed {self.plan.seed}",
-            progress,
-        )
+        """Run the rounds that are left and return the results of :meth:`result`, or
+        raise a KeyboardInterrupt if someone stopped them.
+        """
+        more = {"title": f"{self.plan.method}, seed {self.plan.seed}", "unit": "round"}
+        with warnings.catch_warnings():
+            # the interrupt says so
+            warnings.filterwarnings("ignore", "interrupted after")
+            rounds, file = self.plan.rounds, self.checkpoint
+            drive(self, rounds, checkpoint=file, progress=progress, **more)
+        if self.done < rounds:
+            raise KeyboardInterrupt
         return self.result()
 
     def settings(self) -> dict:
@@ -409,25 +413,6 @@ class Run:
             setattr(self, name, move(saved[name]))
         thinned = move(saved.get("thinned", {}))
         self.thinned = {every: thinned[every] for every in self.thinned}
-
-
-def go_on(
-    job: object, steps: int, title: str, progress: bool, unit: str = "round"
-) -> None:
-    """Do a job to its end, or raise a KeyboardInterrupt if someone stopped it."""
-    with warnings.catch_warnings():
-        # the interrupt says so
-        warnings.filterwarnings("ignore", "interrupted after")
-        drive(
-            job,
-            steps,
-            checkpoint=job.checkpoint,
-            unit=unit,
-            title=title,
-            progress=progress,
-        )
-    if job.done < steps:
-        raise KeyboardInterrupt
 
 
 def read_run(path: Path) -> dict:

@@ -1,4 +1,7 @@
-"""Tables of computed values, real ones on a page."""
+"""Tables of computed values, real ones on a page.
+
+Entries are words, rounded already, whose alignment pandas leaves to a Styler.
+"""
 
 import builtins
 import html

@@ -10,39 +10,17 @@ if TYPE_CHECKING:
 
 # in the order of the list
 EXPERIMENTS = (
-    "mnist",
-    "report",
-    "figure5",
-    "figure5_around",
-    "uncertainty",
-    "falling",
-    "noise",
-    "fashion",
-    "fashion_reported",
-    "steps",
-    "held",
-    "cifar",
-    "cifar_hour",
-    "sgnuts",
-    "trees",
-    "neighbours",
-    "weights",
-    "renyi",
-    "bandit",
-    "ordering",
-    "few",
-    "fidelity",
-    "modes",
-    "recommender",
-    "recommender_100k",
-)
+    "mnist report figure5 figure5_around uncertainty falling noise fashion "
+    "fashion_reported steps held cifar cifar_hour sgnuts trees neighbours weights "
+    "renyi bandit ordering few fidelity modes recommender recommender_100k"
+).split()
 
 
 def load(name: str) -> "Experiment":
     """Import an experiment.
 
     Example:
-        >>> load("modes").by_seed
+        >>> load("modes").plans
         False
     """
     return importlib.import_module(f"experiments.{name}").EXPERIMENT

@@ -1,23 +1,15 @@
-"""A contextual bandit: eat a mushroom or leave it, by Thompson sampling and by ε-greedy
-rules.
+"""A contextual bandit: eat a mushroom or leave it, by Thompson or ε-greedy.
 
-Eating an edible mushroom earns 5, and a poisonous one −35 or 5 by the toss of a coin;
-leaving it earns 0 (Blundell et al., 2015, Section 5.3). An agent meets mushrooms drawn
-with replacement from a table. It has a network with two hidden layers of 100 rectified
-linear units, whose inputs are mushroom and action and whose output is the expected
-reward, and it keeps the last 4,096 interactions. Agents differ in how they act: by the
-network at the mode of the posterior, by that but now and then at random, or by a draw
-from an approximate posterior. The settings of each are chosen by half as long runs on
-mushrooms that no result is from.
-
-The paper has 64 minibatches of 64 after each of 50,000 interactions. Here an agent
-meets 20 mushrooms, then takes 20 minibatches of 64, and so on for 5,000 interactions.
-One table is made up; if ``agaricus-lepiota.data`` lies in the folder of the data, that
-is another. The small version has 500 interactions with the first."""
+Eating an edible mushroom earns 5, a poisonous one −35 or 5 by the toss of a coin, and
+leaving it 0 (Blundell et al., 2015, Section 5.3). A network with two hidden layers of
+100 rectified linear units, fed with mushroom and action, gives the expected reward.
+Settings are chosen by half as long runs on other mushrooms. The paper has 64
+minibatches after each of 50,000 interactions; here 20 follow every 20, for 5,000.
+"""
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -30,22 +22,17 @@ from booklib.bandit import EAT, LEAVE, regrets, rewards
 from booklib.datasets import Data, mushrooms, synthetic_mushrooms
 from booklib.networks import multilayer_perceptron
 from booklib.results import checksum, circumstances
-from booklib.runs import DivergedError, go_on
-from experiments.study import Experiment, Options, in_a_name, study
+from booklib.runs import DivergedError
+from experiments.study import Experiment, Options, grid, in_a_name, study
 from sgmc.approximations.variational import bound_gradient
-from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import SGHMC
-from sgmc.kernels.sghmc import SGHMCState
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
 
 FILE = "agaricus-lepiota.data"
-# networks are trained on rewards in this unit, in which their prior and their noise are
-# of order one
-UNIT = 10.0
+UNIT = 10.0  # of rewards, in which their prior and their noise are of order one
 BLOCK, BUFFER, BATCH = 20, 4096, 64
-DECAY = 0.1  # α of SGHMC
-INITIAL_STD = 0.05  # σ of Bayes by Backprop at the start
+DECAY, INITIAL_STD = 0.1, 0.05  # α of SGHMC, σ of Bayes by Backprop at the start
 TUNING_SEED = 1_000  # a sequence of mushrooms that no result is from
 EVERY = 50  # interactions from one point of a stored curve to the next
 
@@ -68,16 +55,9 @@ class Plan:
     noise_variance: float = 0.1  #: σ² of a reward in units of 10, as the model has it
     steps: int = 20  #: minibatches after each block of interactions
 
-    @property
-    def blocks(self) -> int:
-        """Number of blocks of interactions."""
-        return -(-self.interactions // BLOCK)
-
 
 def with_actions(contexts: Tensor) -> Tensor:
-    """Put each of the two actions, one-hot, beside each context: ``(n, features)`` →
-    ``(n, 2, features + 2)``.
-    """
+    """Put both actions, one-hot, beside contexts: ``(n, f)`` → ``(n, 2, f + 2)``."""
     actions = torch.eye(2).expand(len(contexts), 2, 2)
     return torch.cat([contexts[:, None].expand(-1, 2, -1), actions], -1)
 
@@ -86,45 +66,27 @@ def make_posterior(
     inputs: Tensor, targets: Tensor, noise_variance: float
 ) -> NetworkPosterior:
     """Make the posterior of a network's weights given inputs with actions, and rewards
-    in units of 10.
-
-    The reward is N(f(x), σ²), the weights into a layer are N(0, 2/fan-in) and the
-    biases N(0, 1)."""
+    in units of 10: rewards N(f(x), σ²), weights N(0, 2/fan-in), biases N(0, 1).
+    """
     network = multilayer_perceptron([inputs.shape[1], 100, 100, 1])
     variances = {
         name: 2 / weights.shape[1] if weights.ndim > 1 else 1.0
         for name, weights in network.named_parameters()
     }
+    size, likelihood = min(BATCH, len(inputs)), Gaussian(noise_variance)
     return NetworkPosterior(
-        network,
-        inputs,
-        targets,
-        variances,
-        min(BATCH, len(inputs)),
-        likelihood=Gaussian(noise_variance),
+        network, inputs, targets, variances, size, likelihood=likelihood
     )
 
 
 class Greedy:
-    """Acts by the network that Adam has found at the mode of the posterior, but now and
-    then by chance.
-
-    Args:
-        network: the posterior, of whatever data.
-        plan: the settings.
-        generator: the source of randomness.
-        exploration: ε, the share of actions that are by chance.
+    """Acts by the network that Adam has found at the mode of the posterior, but with a
+    share ε of actions by chance.
     """
 
     averaged = 1  # networks of which an action takes the mean
 
-    def __init__(
-        self,
-        network: NetworkPosterior,
-        plan: Plan,
-        generator: Generator,
-        exploration: float = 0.0,
-    ):
+    def __init__(self, network, plan: Plan, generator: Generator, exploration=0.0):
         self.generator, self.exploration = generator, exploration
         start = network.initial_position(1, generator, scale=2**0.5)
         self.parameters = self.begin(start)
@@ -134,9 +96,7 @@ class Greedy:
         """List what Adam moves, given where the weights start, ``(1, dim)``."""
         return [position]
 
-    def gradients(
-        self, posterior: NetworkPosterior, minibatch: Tensor
-    ) -> tuple[Tensor, ...]:
+    def gradients(self, posterior, minibatch: Tensor) -> tuple[Tensor, ...]:
         """Compute the gradient in each parameter from a minibatch."""
         return (posterior.gradient_given(self.parameters[0], minibatch),)
 
@@ -155,31 +115,11 @@ class Greedy:
                 parameter.grad = gradient
             self.optimiser.step()
 
-    def state_dict(self) -> dict:
-        """Give all that is needed to go on."""
-        moments = self.optimiser.state_dict()["state"]
-        return {"parameters": self.parameters, "optimiser": moments}
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Go back to what :meth:`state_dict` gave."""
-        for parameter, value in zip(self.parameters, saved["parameters"], strict=True):
-            parameter.copy_(value)
-        moments = {**self.optimiser.state_dict(), "state": saved["optimiser"]}
-        self.optimiser.load_state_dict(moments)
-
 
 class BayesByBackprop(Greedy):
-    """Acts for each mushroom by a network drawn from N(μ, diag σ²), which Adam brings
-    close to the posterior, or by the mean of several.
-    """
+    """Acts by a network drawn from N(μ, diag σ²), which Adam fits, or by several."""
 
-    def __init__(
-        self,
-        network: NetworkPosterior,
-        plan: Plan,
-        generator: Generator,
-        averaged: int = 1,
-    ):
+    def __init__(self, network, plan: Plan, generator: Generator, averaged: int = 1):
         super().__init__(network, plan, generator)
         self.averaged = averaged
 
@@ -187,12 +127,8 @@ class BayesByBackprop(Greedy):
         """List μ and ρ, with σ = log(1 + e^ρ)."""
         return [position, torch.full_like(position, INITIAL_STD).expm1().log()]
 
-    def gradients(
-        self, posterior: NetworkPosterior, minibatch: Tensor
-    ) -> tuple[Tensor, ...]:
-        """Compute the gradients in μ and ρ from a minibatch and one draw of the
-        weights.
-        """
+    def gradients(self, posterior, minibatch: Tensor) -> tuple[Tensor, ...]:
+        """Compute the gradients in μ and ρ from a minibatch and one draw."""
         mean, rho = self.parameters
         std, normal = functional.softplus(rho), normal_block(mean, 1, self.generator)
         by_mean, by_std = bound_gradient(posterior, mean, std, normal, minibatch)
@@ -206,9 +142,7 @@ class BayesByBackprop(Greedy):
 
 
 class Chain:
-    """Acts by the network at which a chain of SGHMC stands; the chain goes on when the
-    posterior changes.
-    """
+    """Acts by the network of a chain of SGHMC, which goes on as the data change."""
 
     exploration, averaged = 0.0, 1
 
@@ -232,58 +166,29 @@ class Chain:
         self.state, _ = kernel.step(posterior, self.state, self.generator)
 
     def kernel(self, num_examples: int, num_steps: int = 1) -> SGHMC:
-        """Make the kernel for a number of data, of which the curvature is a multiple;
-        so η falls as they come.
-        """
+        """Make the kernel, whose η falls as the data come and the curvature grows."""
         rate = self.plan.rate * self.plan.noise_variance / num_examples
         return SGHMC.from_learning_rate(rate, DECAY, num_steps=num_steps)
 
-    def state_dict(self) -> dict:
-        """Give all that is needed to go on."""
-        return {"state": tuple(self.state)}
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Go back to what :meth:`state_dict` gave."""
-        self.state = SGHMCState(*saved["state"])
-
-
-def settings(*rates: float) -> list[dict]:
-    """List the settings to choose from."""
-    return [
-        {"rate": rate, "noise_variance": variance}
-        for rate in rates
-        for variance in (0.1, 0.03, 0.01)
-    ]
-
 
 # Each agent with its settings.
-ADAM = settings(1e-3, 3e-3)
+VARIANCES = (0.1, 0.03, 0.01)
+ADAM = grid(rate=(1e-3, 3e-3), noise_variance=VARIANCES)
 AGENTS = {
     "greedy": (Greedy, ADAM),
     "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), ADAM),
     "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), ADAM),
     "Bayes by Backprop": (BayesByBackprop, ADAM),
     "Bayes by Backprop, two averaged": (partial(BayesByBackprop, averaged=2), ADAM),
-    "SGHMC": (Chain, settings(0.1, 0.3)),
+    "SGHMC": (Chain, grid(rate=(0.1, 0.3), noise_variance=VARIANCES)),
 }
 
 
 class Run:
-    """One agent, one sequence of mushrooms: a job of :func:`sgmc.running.drive` whose
-    steps are blocks of interactions.
+    """One agent and one sequence of mushrooms and coins, which the seed chooses."""
 
-    Mushrooms and coins depend on the seed alone, so that all agents meet the same.
-
-    Args:
-        plan: the settings.
-        table: the mushrooms.
-        path: file to save the run in, and from which to go on; the result is that of an
-            uninterrupted run, bit for bit.
-    """
-
-    def __init__(self, plan: Plan, table: Data, path: Path | None = None):
+    def __init__(self, plan: Plan, table: Data):
         self.plan, self.table = plan, table
-        self.checkpoint = None if path is None else Checkpoint(path)
         world = Generator().manual_seed(derived_seed(plan.seed, "mushrooms"))
         number = plan.interactions
         self.met = torch.randint(len(table.targets), (number,), generator=world)
@@ -293,28 +198,20 @@ class Run:
         self.generator = Generator().manual_seed(plan.seed)
         self.agent = AGENTS[plan.agent][0](self.network, plan, self.generator)
         self.actions = torch.empty(0, dtype=torch.int64)
-        self.done, self.seconds, self.made = 0, 0.0, {}
 
-    def go(self, progress: bool = True) -> dict:
-        """Meet the mushrooms that are left and return :meth:`result`."""
-        title = f"{self.plan.agent}, seed {self.plan.seed}"
-        go_on(self, self.plan.blocks, title, progress, "block")
-        return self.result()
-
-    def settings(self) -> dict:
-        """Give what the run depends on."""
-        return {"plan": asdict(self.plan), "table": tuple(self.table)}
-
-    def advance(self) -> None:
-        """Meet the mushrooms of a block, and learn."""
-        started = time.process_time()
-        self.made = self.made or circumstances()
-        block = self.met[self.done * BLOCK : (self.done + 1) * BLOCK]
-        self.actions = torch.cat([self.actions, self.act(self.table.inputs[block])])
-        self.agent.learn(self.posterior(), self.done * self.plan.steps, self.plan.steps)
-        self.done += 1
-        self.seconds += time.process_time() - started
-        self.check()
+    @torch.no_grad()
+    def go(self) -> dict:
+        """Meet the mushrooms block by block, learn after each; return the regret."""
+        started, steps = time.process_time(), self.plan.steps
+        for done, block in enumerate(self.met.split(BLOCK)):
+            self.actions = torch.cat([self.actions, self.act(self.table.inputs[block])])
+            self.agent.learn(self.posterior(), done * steps, steps)
+            if not all(each.isfinite().all() for each in self.agent.parameters):
+                raise DivergedError(
+                    f"{self.plan.agent} left the finite numbers in block {done + 1}: "
+                    "lower its learning rate"
+                )
+        return self.result(time.process_time() - started)
 
     def act(self, contexts: Tensor) -> Tensor:
         """Choose an action for each context ``(n, features)``: ``(n,)``."""
@@ -334,48 +231,23 @@ class Run:
         paid = rewards(actions, self.table.targets[met], self.harmed[kept])
         return make_posterior(inputs, paid / UNIT, self.plan.noise_variance)
 
-    def check(self) -> None:
-        """Raise an error if the agent left the finite numbers."""
-        if not all(parameter.isfinite().all() for parameter in self.agent.parameters):
-            raise DivergedError(
-                f"{self.plan.agent} left the finite numbers in block {self.done}: "
-                "lower its learning rate"
-            )
-
-    def result(self) -> dict:
+    def result(self, seconds: float) -> dict:
         """Return the cumulative regret, and what it consists of."""
         poisonous = self.table.targets[self.met]
         regret = regrets(self.actions, poisonous).cumsum(0)[EVERY - 1 :: EVERY]
         eaten = self.actions == EAT
         return {
             "seed": self.plan.seed,
-            "made": self.made,
-            "processor_seconds": round(self.seconds, 1),
+            "made": circumstances(),
+            "processor_seconds": round(seconds, 1),
             "regret": regret.int().tolist(),
             "poisonous_eaten": int((eaten & (poisonous == 1)).sum()),
             "edible_left": int((~eaten & (poisonous == 0)).sum()),
         }
 
-    own = ("actions", "done", "seconds", "made")
-
-    def state_dict(self) -> dict:
-        """Give all that is needed to go on."""
-        randomness, agent = self.generator.get_state(), self.agent.state_dict()
-        own = {name: getattr(self, name) for name in self.own}
-        return {**own, "generator": randomness, "agent": agent}
-
-    def load_state_dict(self, saved: dict) -> None:
-        """Go back to what :meth:`state_dict` gave."""
-        self.generator.set_state(saved["generator"])
-        self.agent.load_state_dict(saved["agent"])
-        for name in self.own:
-            setattr(self, name, saved[name])
-
 
 def prepare(options: Options) -> Tables:
-    """Make up mushrooms, and load those of the UCI Machine Learning Repository where
-    they lie among the data.
-    """
+    """Make up mushrooms, and load the real ones where they lie among the data."""
     tables = {"made up": synthetic_mushrooms()}
     if not options.small and (options.data / FILE).is_file():
         tables[FILE] = mushrooms(options.data / FILE)
@@ -383,56 +255,30 @@ def prepare(options: Options) -> Tables:
 
 
 def run(options: Options, prepared: Tables) -> Iterator[dict]:
-    """Let each agent meet the mushrooms, one seed after the other, and yield the result
-    after each run; first its settings are chosen.
-    """
+    """Let each agent meet the mushrooms of each table, and yield after each run."""
     interactions = 500 if options.small else 5_000
-    tables = prepared.tables
-    result = {
-        "data_checksum": {name: checksum(table) for name, table in tables.items()},
-        "interactions": interactions,
-        "every": EVERY,
-        "tables": {},
-    }
+    checksums = {name: checksum(table) for name, table in prepared.tables.items()}
+    result = {"data_checksum": checksums, "interactions": interactions}
+    result |= {"every": EVERY, "tables": {}}
     choices = {agent: settings for agent, (_, settings) in AGENTS.items()}
-    for name, table in tables.items():
-        folder = prepared.folder / name.replace(" ", "-")
+    for name, table in prepared.tables.items():
 
-        def tried(agent: str, i: int, choice: dict, table=table, folder=folder) -> dict:
-            plan = Plan(agent, interactions // 2, TUNING_SEED, **choice)
-            run = Run(plan, table, folder / f"tuning-{i}-{in_a_name(agent)}.pt")
+        def ran(agent: str, settings: dict, seed: int, table=table) -> dict:
+            return Run(Plan(agent, interactions, seed, **settings), table).go()
+
+        def tried(agent: str, number: int, settings: dict, table=table) -> dict:
+            plan = Plan(agent, interactions // 2, TUNING_SEED, **settings)
             try:
-                return {**choice, "regret": run.go(options.progress)["regret"][-1]}
+                return {**settings, "regret": Run(plan, table).go()["regret"][-1]}
             except DivergedError:
-                return {**choice, "regret": None, "diverged": True}
+                return {**settings, "regret": None, "diverged": True}
 
-        def ran(
-            agent: str, choice: dict, seed: int, table=table, folder=folder
-        ) -> dict:
-            plan = Plan(agent, interactions, seed, **choice)
-            run = Run(plan, table, folder / f"{in_a_name(agent)}-{seed}.pt")
-            return run.go(options.progress)
-
-        for found in study(
-            choices, options.each_seed(), tried, ran, lambda row: row["regret"]
-        ):
+        size = {"interactions": interactions, "table": checksums[name]}
+        given = range(options.seeds), tried, ran, lambda row: row["regret"]
+        folder = prepared.folder / in_a_name(name)
+        for found in study(choices, *given, folder, **size):
             result["tables"][name] = found
             yield result
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the runs by table and agent."""
-    return {
-        f"{name}, {agent}": content["runs"]
-        for name, agents in result["tables"].items()
-        for agent, content in agents.items()
-    }
-
-
-COLUMNS = {
-    "regret": "regret.-1 .0f",
-    "poisonous eaten": "poisonous_eaten .1f",
-    "edible left": "edible_left .1f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows)
+EXPERIMENT = Experiment(prepare, run)

@@ -1,23 +1,13 @@
-"""CIFAR-10: the report's design, Bayesian layers on random convolutions, and a network
-whose layers are all sampled.
+"""CIFAR-10: the report's design, and a network whose layers are all sampled.
 
-The notebook of Adam-Day et al. puts two Bayesian linear layers on two convolutions with
-batch normalisation, max-pooling and tanh. As its code stands, the convolutions keep
-their first random weights, for nothing samples or trains them; the images, stored pixel
-by pixel, are read as if they were stored colour by colour, which scrambles them; and
-the noise has the variance (2αη)² in place of 2αη. "As reported" has all three, "its
-posterior" the colours and the noise put right. In both the statistics of the batch
-normalisation are fixed, those of 10,000 training images, for with those of a minibatch
-there is no posterior. SGHMC with η = 10⁻⁶ and α = 0.01 draws the two layers, from the
-start U(-2, 2) of their program, in 150 epochs of warm-up and 800 more.
-
-"All layers" samples every weight, with no normalisation, from the posterior with the
-priors N(0, 1/fan-in), biases N(0, 1); "all layers, optimised" is the same without
-noise, "all layers, falling rate" the same with a learning rate that falls to zero.
-"Convolutions held" samples the two linear layers only, on convolutions with weights
-drawn from their prior. Of each run the heat is measured at its end: what the noise of
-the minibatches adds to the temperature of a weight. The small version puts the 5,000
-digits, as images of one colour, through the same code."""
+The notebook of Adam-Day et al. puts two Bayesian linear layers on two convolutions that
+keep their first random weights, reads images stored pixel by pixel as if colour by
+colour, and injects noise of the variance (2αη)². "As reported" has all three, "its
+posterior" the colours and the noise put right; the statistics of both batch
+normalisations are those of 10,000 training images, for with a minibatch's there is no
+posterior. "All layers" samples every weight, "convolutions held" the linear layers
+only. At the end the heat is measured, what minibatches add to a weight's temperature.
+"""
 
 import math
 from copy import deepcopy
@@ -30,7 +20,7 @@ from booklib.datasets import Data, cifar10, digits, scramble, standardise
 from booklib.networks import convolutional_network, multilayer_perceptron
 from booklib.plans import Falling, Hamiltonian, Plan, Prior
 from booklib.runs import Run
-from experiments.comparison import Methods, named, of_plans
+from experiments.comparison import Methods, of_plans
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh
 
@@ -66,22 +56,18 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     body = Plan(Hamiltonian(rate, 0.1), prior, data=IMAGES, **size)
     optimised = body.but(temperature=0.0)
     scrambled = head.but(minibatches=Fresh(), data=SCRAMBLED)
-    return named(
-        {
-            "as reported": [scrambled.variance_as_scale()],
-            "its posterior": [head],
-            "convolutions held": [body.but(data=HELD)],
-            "all layers": [body],
-            "all layers, optimised": [optimised],
-            "all layers, falling rate": [optimised.but(schedule=Falling())],
-        }
-    )
+    return {
+        "as reported": [scrambled.variance_as_scale()],
+        "its posterior": [head],
+        "convolutions held": [body.but(data=HELD)],
+        "all layers": [body],
+        "all layers, optimised": [optimised],
+        "all layers, falling rate": [optimised.but(schedule=Falling())],
+    }
 
 
 def heat(run: Run) -> dict[str, dict[str, float]]:
-    """Estimate ηV/2α at the end of a run, the mean over each tensor of weights, from
-    minibatches drawn afresh at its last network.
-    """
+    """Estimate ηV/2α at the end of a run, the mean over each tensor of weights."""
     posterior, position = run.chain.posterior, run.chain.state.position
     generator = Generator(run.chain.device).manual_seed(run.plan.seed)
     slopes = torch.cat(
@@ -89,19 +75,16 @@ def heat(run: Run) -> dict[str, dict[str, float]]:
     )
     decay = run.plan.kernel.momentum_decay
     heats = run.plan.rate(run.done - 1) * slopes.var(0) / (2 * decay)
-    return {
-        "heat": {
-            name: float(f"{float(piece.mean()):.4g}")
-            for name, piece in posterior.parameters_of(heats[None]).items()
-            if "weight" in name
-        }
+    found = {
+        name: float(f"{float(piece.mean()):.4g}")
+        for name, piece in posterior.parameters_of(heats[None]).items()
+        if "weight" in name
     }
+    return {"heat": found}
 
 
 def on(plan: Plan, prepared: Prepared) -> Prepared:
-    """Put together what a plan is run on: the images, or random features of its seed,
-    and the network that is sampled.
-    """
+    """Put together the images, or random features of the seed, and the network."""
     train, test, shape = prepared.train, prepared.test, prepared.shape
     generator = Generator().manual_seed(plan.seed)
     if plan.data in (IMAGES, HELD):
@@ -123,9 +106,7 @@ def on(plan: Plan, prepared: Prepared) -> Prepared:
 def behind_convolutions(
     train: Data, test: Data, network: nn.Sequential, generator: Generator
 ) -> tuple[Data, Data, nn.Sequential]:
-    """Compute what a network's convolutions make of the images, with weights N(0,
-    1/fan-in) and biases zero, and give its other layers.
-    """
+    """Put data through a prior's convolutions, and give the network's other layers."""
     convolutions, others = _cut(network)
     for layer in convolutions:
         if isinstance(layer, nn.Conv2d):
@@ -139,13 +120,8 @@ def behind_convolutions(
 def random_features(
     train: Data, test: Data, shape: tuple[int, int, int], generator: Generator
 ) -> tuple[Data, Data]:
-    """Compute what two random convolutions make of the images, with batch normalisation
-    by the statistics of 10,000 training images.
-
-    The weights are those with which PyTorch starts, uniform between ±1/√fan-in.
-
-    Returns:
-        Training and test data; inputs ``(n, 16·height·width/16)``.
+    """Put data through two random convolutions, with batch normalisation by the
+    statistics of 10,000 training images, and weights as PyTorch's, U(±1/√fan-in).
     """
     features, _ = _cut(convolutional_network(shape, normalisation="batch"))
     for layer in features:

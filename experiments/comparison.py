@@ -11,27 +11,6 @@ from booklib.runs import DivergedError, Run
 from experiments.study import Experiment, Options, Prepared, in_a_name, study
 
 Methods = dict[str, list[Plan]]  # the plans to choose from, by the name of the method
-COLUMNS = {
-    "error, average": "average.error .2%",
-    "last": "last.error .2%",
-    "log loss, average": "average.log_loss .4f",
-    "last network": "last.log_loss .4f",
-    "seconds": "seconds .1f",
-}
-
-
-def named(methods: Methods) -> Methods:
-    """Call every plan what its method is called.
-
-    Example:
-        >>> from booklib.plans import Langevin
-        >>> named({"SGLD": [Plan(Langevin(1e-4))]})["SGLD"][0].method
-        'SGLD'
-    """
-    return {
-        method: [plan.but(method=method) for plan in plans]
-        for method, plans in methods.items()
-    }
 
 
 def run_file(folder: Path, method: str, seed: int, tuning: int | None = None) -> Path:
@@ -48,15 +27,13 @@ def make_run(
     kind: type[Run] = Run,
     name: str | None = None,
 ) -> Run:
-    """Make the run of a plan, scored on the test examples, or on the validation
-    examples when it is the so-many-th plan of the tuning; saved by its method, or a
-    name.
+    """Make the run of a plan, saved by its method or a name, and scored on the test
+    examples; the so-many-th plan of the tuning on the validation examples.
     """
     examples = prepared.test if tuning is None else prepared.validation
     path = run_file(prepared.folder, name or plan.method, plan.seed, tuning)
-    return kind(
-        plan, prepared.network(), prepared.train, examples, options.device, path
-    )
+    network, train = prepared.network(), prepared.train
+    return kind(plan, network, train, examples, options.device, path)
 
 
 def compare(
@@ -84,7 +61,7 @@ def compare(
 
     def tried(method: str, number: int, plan: Plan) -> dict:
         rounds, burn_in = plan.rounds // shorter, plan.rounds // (2 * shorter)
-        short = plan.but(rounds=rounds, burn_in=burn_in)
+        short = plan.but(rounds=rounds, burn_in=burn_in, method=method)
         try:
             found = make_run(short, prepared, options, number).go(options.progress)
         except DivergedError:
@@ -93,11 +70,11 @@ def compare(
         return {"plan": found["plan"], **found["average" if sampler else "last"]}
 
     def ran(method: str, plan: Plan, seed: int) -> dict:
-        plan = plan.but(seed=seed)
+        plan = plan.but(seed=seed, method=method)
         run = make_run(plan, on(plan, prepared), options)
         return run.go(options.progress) | look(run)
 
-    for found in study(methods, options.each_seed(), tried, ran):
+    for found in study(methods, range(options.seeds), tried, ran):
         yield {"data_checksum": data, "methods": found}
 
 
@@ -111,17 +88,14 @@ def of_plans(
     def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         return compare(settings(prepared, options.small), prepared, options, **more)
 
-    return Experiment(prepare, run, COLUMNS, plans=True)
+    return Experiment(prepare, run, plans=True)
 
 
 def mistakes(run: Run) -> dict:
-    """List the examples that the last network and the average of a run get wrong, so
-    that methods can be compared example by example.
-    """
+    """List the examples that the last network and the average of a run get wrong."""
     predictions = {"last": run.last, "average": run.average}
-    return {
-        "wrong": {
-            name: (each.cpu().argmax(-1) != run.targets).nonzero()[:, 0].tolist()
-            for name, each in predictions.items()
-        }
+    wrong = {
+        name: (each.cpu().argmax(-1) != run.targets).nonzero()[:, 0].tolist()
+        for name, each in predictions.items()
     }
+    return {"wrong": wrong}

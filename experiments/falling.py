@@ -1,12 +1,10 @@
-"""An optimiser with a falling learning rate on MNIST: SGD with momentum as the
-experiment mnist runs it, but for the rate.
+"""SGD with momentum as the experiment mnist runs it, but with a falling learning rate.
 
-The rate falls to zero over the 800 rounds, from round to round by half a wave of a
-cosine, as practitioners run it. Rate and prior precision are chosen on the validation
-digits. The network at the end is looked at as the experiment uncertainty looks at its
-own: on the test digits, turned too, on letters and on clothes. So is the average
-prediction of the networks of all seeds, an ensemble that costs as many runs. The small
-version is on the 5,000 digits and on letters drawn from fonts."""
+The rate falls to zero over the 800 rounds by half a wave of a cosine; rate and prior
+precision are chosen on the validation digits. The last network is looked at as the
+experiment uncertainty looks at its own, and so is the average over all seeds, an
+ensemble that costs as many runs.
+"""
 
 from collections.abc import Iterator
 
@@ -16,7 +14,7 @@ from booklib import looks
 from booklib.plans import Falling, Prior
 from booklib.runs import Run, read_run
 from experiments import mnist
-from experiments.comparison import COLUMNS, Methods, compare, mistakes, named, run_file
+from experiments.comparison import Methods, compare, mistakes, run_file
 from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc.posteriors import NetworkPosterior
 
@@ -30,9 +28,7 @@ def prepare(options: Options) -> Prepared:
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
-    """List the settings to choose from: larger rates than a constant one can have, and
-    the same precisions.
-    """
+    """List larger rates than a constant one can have, with the same precisions."""
     total = len(prepared.train.targets)
     plan = mnist.settings(prepared, small)["SGD with momentum"][0]
     plans = [
@@ -40,7 +36,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
         for rate in (0.1, 0.2, 0.4)
         for precision in (1.0, 3.0, 10.0)
     ]
-    return named({METHOD: plans})
+    return {METHOD: plans}
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
@@ -62,4 +58,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         yield {"angles": looks.ANGLES, "shares": looks.SHARES, **result}
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

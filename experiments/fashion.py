@@ -1,29 +1,23 @@
-"""Fashion-MNIST with the settings of the report of Adam-Day et al.: samplers and
-optimisers, and what their noise was.
+"""Fashion-MNIST with the settings of Adam-Day et al. (2022), and what their noise was.
 
-The network is that of their MNIST experiment, 784–100–10 with rectified linear units
-and the prior N(0, 1) on every weight; 50,000 clothes for training in batches of 500,
-100 rounds of warm-up and 100 more, and no setting is tuned. "SGHMC, as reported"
-injects the noise that their program did: it gave the variance 2αη where a standard
-deviation is asked for, so that the noise had the variance (2αη)², which is exactly
-SGHMC at the temperature 2αη, and each of its minibatches was drawn afresh. The small
-version is on the 5,000 digits."""
+The network of their MNIST experiment with the prior N(0, 1), 50,000 clothes, batches of
+500, 100 rounds of warm-up and 100 more; nothing is tuned. "SGHMC, as reported" has the
+noise of their program, SGHMC's at the temperature 2αη, and fresh minibatches.
+"""
 
 from functools import partial
 
 from booklib.datasets import digits, fashion_mnist
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Langevin, Plan, Prior, Settings
-from experiments.comparison import Methods, named, of_plans
+from experiments.comparison import Methods, of_plans
 from experiments.mnist import LAYERS
 from experiments.study import Options, Prepared, split
 from sgmc.minibatches import Fresh
 
 
 def prepare(options: Options, name: str = "fashion") -> Prepared:
-    """Load the data: the first 50,000 clothes for training; the other 10,000 of the
-    training set are for validation, and not used.
-    """
+    """Load the data: the first 50,000 clothes for training; the others are not used."""
     network = partial(multilayer_perceptron, LAYERS, "relu")
     if options.small:
         return Prepared(*digits(), network, options.folder(name))
@@ -31,9 +25,7 @@ def prepare(options: Options, name: str = "fashion") -> Prepared:
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
-    """List the one setting of each method; learning rates times N are those of the
-    report for N = 50,000.
-    """
+    """List the settings; learning rates times N are the report's for N = 50,000."""
     size = {"rounds": 200, "burn_in": 100, "keep_every": 10, "record_every": 4}
     if small:
         size = {"rounds": 60, "burn_in": 30, "batch_size": 100}
@@ -44,15 +36,13 @@ def settings(prepared: Prepared, small: bool) -> Methods:
         return Plan(kernel, Prior(1.0), **size)
 
     sghmc, sgld = plan(Hamiltonian(0.05 / total, 0.01)), plan(Langevin(0.5 / total))
-    return named(
-        {
-            "SGHMC": [sghmc],
-            "SGLD": [sgld],
-            "SGD with momentum": [sghmc.but(temperature=0.0)],
-            "SGD": [sgld.but(temperature=0.0)],
-            "SGHMC, as reported": [sghmc.but(minibatches=Fresh()).variance_as_scale()],
-        }
-    )
+    return {
+        "SGHMC": [sghmc],
+        "SGLD": [sgld],
+        "SGD with momentum": [sghmc.but(temperature=0.0)],
+        "SGD": [sgld.but(temperature=0.0)],
+        "SGHMC, as reported": [sghmc.but(minibatches=Fresh()).variance_as_scale()],
+    }
 
 
 EXPERIMENT = of_plans(prepare, settings)

@@ -1,21 +1,19 @@
-"""Few networks on MNIST: how few of 300 sampled networks predict what all do, which
-ones to keep, and one network that is taught instead.
+"""Few networks on MNIST: which of 300 sampled ones to keep, and what a student learns.
 
-The network, the posterior and SGHMC with its settings are those of the experiment
-neighbours: 784–100–10, 60 rounds in minibatches of 500, the second half sampled, but a
-network is kept every ten minibatches. Of the 300 are kept the last ones, evenly spaced
-ones, random ones (the mean of 20 choices), and ones herded by what they predict for the
+Network, posterior and SGHMC are those of the experiment neighbours, but a network is
+kept every ten minibatches of the second half. Of the 300 are kept the last, evenly
+spaced, random (the mean of 20 choices), or herded ones, by what they predict for the
 validation digits. Students learn what all predict on average for the training digits
-and a copy of them with noise, in as many minibatches as the chain took; one sees no
-copy, and one network learns the labels instead. Their rates are chosen on the
-validation digits. All are compared on the test digits with the average over the 300,
-and with that of another chain, whose own distance is the floor. The small version is on
-the 5,000 digits."""
+and a noisy copy, in as many minibatches as the chain took; one sees no copy, and one
+network learns the labels. All are compared with the average over the 300, and with that
+of another chain, whose own distance is the floor.
+"""
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -60,9 +58,7 @@ def prepare(options: Options) -> Prepared:
 
 
 def chain(task: Task, part: str) -> Draws:
-    """Sample for all rounds, the first half of them burn-in, and keep a network every
-    few minibatches.
-    """
+    """Sample, half of it burn-in, and keep a network every few minibatches."""
     kernel = SGHMC.from_learning_rate(RATE / task.posterior.num_examples, DECAY)
     half, given = task.num_steps // 2, task.run(part)
     size = {"warm_up": half, "thinning": EVERY}
@@ -77,66 +73,38 @@ def teach(task: Task, draws: Draws, prepared: Prepared) -> tuple[Tensor, ...]:
 
 
 def effective_number(gram: Tensor) -> float:
-    """Estimate how many independent draws a chain's are worth, for averages of features
-    with the given inner products ``(n, n)``.
+    """Estimate how many independent draws a chain is worth for averages of features φ.
 
-    n/(1 + 2Σρₖ), the autocorrelation ρₖ being the mean of ⟨φₜ − μ, φₜ₊ₖ − μ⟩ over that
-    of |φₜ − μ|², summed up to the first pair of lags whose sum is negative (Geyer,
-    1992). What the chain has not seen at all it cannot tell.
-
-    Example:
-        >>> effective_number(torch.eye(100))  # no two are related
-        100.0
+    n/(1 + 2Σρₖ), ρₖ being the mean of ⟨φₜ − μ, φₜ₊ₖ − μ⟩ over that of its square norm,
+    up to the first pair of lags whose sum is negative (Geyer, 1992). ``gram`` has the
+    inner products ``(n, n)``.
     """
     centred = gram.double() - gram.double().mean(0)
     centred = centred - centred.mean(1, keepdim=True)
     total, variance = len(gram), centred.diagonal().mean()
-    correlations = [
-        float(centred.diagonal(lag).mean() / variance) for lag in range(total)
-    ]
+    correlation = lambda lag: float(centred.diagonal(lag).mean() / variance)
     length = 1.0
     for lag in range(1, total - 1, 2):
-        pair = correlations[lag] + correlations[lag + 1]
+        pair = correlation(lag) + correlation(lag + 1)
         if pair < 0:
             break
         length += 2 * pair
     return round(total / length, 2)
 
 
-def multiply_adds(layers: Sequence[int]) -> int:
-    """Count the multiplications of a prediction for one input, biases apart.
+class Judge(NamedTuple):
+    """Scores sets of networks, by their probabilities ``(networks, n, classes)``."""
 
-    Example:
-        >>> multiply_adds([784, 100, 10])
-        79400
-    """
-    return sum(before * after for before, after in itertools.pairwise(layers))
-
-
-class Judge:
-    """Scores sets of networks, whose probabilities on test digits and letters are
-    ``(networks, n, classes)``.
-
-    Args:
-        own: the average over all networks of the chain on the test digits, ``(n,
-            classes)``.
-        other: that of another chain.
-        targets: classes of the test digits.
-    """
-
-    def __init__(self, own: Tensor, other: Tensor, targets: Tensor):
-        self.own, self.other, self.targets = own, other, targets
+    own: Tensor  #: the average over the chain on the test digits, ``(n, classes)``
+    other: Tensor  #: that of another chain
+    targets: Tensor  #: classes of the test digits
 
     def __call__(self, inside: Tensor, outside: Tensor) -> dict[str, float]:
-        """Score a set: distances of its average, the scores of an experiment, what
-        letters look like, how much its networks disagree.
-        """
+        """Score a set on digits and letters: distances, scores and disagreement."""
         entropies = [predictive_entropy(each.mean(0)) for each in (inside, outside)]
         alone = [predictive_entropy(each).mean(0) for each in (inside, outside)]
-        spread = [
-            max(0.0, float((entropy - single).mean()))
-            for entropy, single in zip(entropies, alone, strict=True)
-        ]
+        pairs = zip(entropies, alone, strict=True)
+        spread = [max(0.0, float((both - single).mean())) for both, single in pairs]
         average = inside.mean(0)
         found = {
             "distance": predictive_distance(average, self.own),
@@ -150,12 +118,8 @@ class Judge:
         return {name: float(f"{value:.5g}") for name, value in found.items()}
 
 
-def choices(
-    draws: Draws, gram: Tensor, seed: int
-) -> dict[str, Callable[[int], list[Tensor]]]:
-    """List the ways to keep so many of the networks, each giving one or several sets of
-    their places.
-    """
+def choices(draws: Draws, gram: Tensor, seed: int) -> dict[str, Callable]:
+    """List the ways to keep so many networks, each giving sets of their places."""
     total = len(gram)
     herded = herd(draws, min(COUNTS[-1], total), gram).statistics["index"][:, 0]
     generator = Generator().manual_seed(seed)
@@ -168,36 +132,33 @@ def choices(
     }
 
 
-class Clock:
-    """Tells the seconds of the processor since it was last asked."""
-
-    def __init__(self):
-        self.started = time.process_time()
-
-    def __call__(self) -> float:
-        """Tell them."""
-        before, self.started = self.started, time.process_time()
-        return self.started - before
+def seconds() -> Iterator[float]:
+    """Yield the seconds of the processor since the last ones."""
+    before = time.process_time()
+    while True:
+        now = time.process_time()
+        yield now - before
+        before = now
 
 
 def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
     """Sample two chains, keep few of the first, teach the students, and score all."""
     posterior, letters = task.posterior, prepared.others["letters"].inputs
-    test, spent, clock = prepared.test, {}, Clock()
+    test, spent, clock = prepared.test, {}, seconds()
     draws = chain(task, "-chain")
-    spent["chain"] = clock()
+    spent["chain"] = next(clock)
     again = chain(replace(task, seed=task.seed + OTHER_CHAIN), "-other")
     positions = draws.samples[:, 0]
-    clock()
+    next(clock)
     inside = predict(posterior, positions, test.inputs)
-    spent["prediction"] = clock() / len(inside)
+    spent["prediction"] = next(clock) / len(inside)
     outside = predict(posterior, positions, letters)
     other = predict(posterior, again.samples[:, 0], test.inputs).mean(0)
-    clock()
+    next(clock)
     features = predict(posterior, positions, prepared.validation.inputs).flatten(1)
     gram = features @ features.mT
     sets = choices(draws, gram, task.seed)
-    spent["herding"] = clock()
+    spent["herding"] = next(clock)
     spread = float((inside - inside.mean(0)).square().sum((1, 2)).mean())
     between = 2 * spread / float((inside.mean(0) - other).square().sum())
     judge = Judge(inside.mean(0), other, test.targets)
@@ -209,31 +170,30 @@ def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
                 key: float(f"{sum(row[key] for row in rows) / len(rows):.5g}")
                 for key in rows[0]
             }
-    clock()
+    next(clock)
     taught = teach(task, draws, prepared)
-    spent["lessons"] = clock()
+    spent["lessons"] = next(clock)
     students = {}
     for name, rate in rates.items():
         given = learner(name, task, taught, "")
-        clock()
+        next(clock)
         position = whole(neighbours.descend(given, rate)).samples[-1]
-        training = clock()
+        training = next(clock)
         alone = predict(given.posterior, position, test.inputs)
-        seconds = clock()
+        predicting = next(clock)
         students[name] = judge(alone, predict(given.posterior, position, letters)) | {
             "training_seconds": round(training, 1),
-            "prediction_seconds": round(seconds, 4),
+            "prediction_seconds": round(predicting, 4),
         }
+    worth = {"autocorrelation": effective_number(gram)}
+    worth["other_chain"] = round(between, 2)
     return {
         "seed": task.seed,
         "made": circumstances(),
         "networks": len(inside),
         "steps": task.num_steps,
         "seconds": {name: round(value, 4) for name, value in spent.items()},
-        "effective_number": {
-            "autocorrelation": effective_number(gram),
-            "other_chain": round(between, 2),
-        },
+        "effective_number": worth,
         "all": judge(inside, outside),
         "ways": ways,
         "students": students,
@@ -241,9 +201,7 @@ def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
 
 
 def learner(name: str, task: Task, taught: tuple[Tensor, ...], part: str) -> Task:
-    """Make the task of a student, or of the network that learns the labels, with as
-    many minibatches as the given one.
-    """
+    """Make the task of a student, or of the network that learns the labels."""
     data, size = task.posterior.data, task.posterior.batch_size
     path = task.beside(f"-{in_a_name(name)}{part}")
     if name == LABELS:
@@ -262,9 +220,7 @@ def learner(name: str, task: Task, taught: tuple[Tensor, ...], part: str) -> Tas
 
 
 def tune(task: Task, prepared: Prepared) -> dict:
-    """Choose the rate of each learner on the validation digits, students by their
-    distance from the chain, by shorter descents.
-    """
+    """Choose each learner's rate on validation digits, a student's by its distance."""
     inputs, targets = prepared.validation
     draws = chain(task, "-chain")
     taught = teach(task, draws, prepared)
@@ -287,9 +243,7 @@ def tune(task: Task, prepared: Prepared) -> dict:
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Run the seeds one after the other, the rates of the students being chosen before
-    the first.
-    """
+    """Choose the rates of the students, and run the seeds one after the other."""
     rounds, size = (40, 100) if options.small else (ROUNDS, BATCH)
     data = checksum(
         prepared.train, prepared.validation, prepared.test, *prepared.others.values()
@@ -298,46 +252,26 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     units = {"network": 100} | {name: each for name, (each, _) in STUDENTS.items()}
     sizes = {}
     for name, each in units.items():
-        adds = multiply_adds([784, each, 10])
+        adds = (784 + 10) * each
         sizes[name] = {"parameters": adds + each + 10, "multiply_adds": adds}
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
 
     def saved(name: str, seed: int, depends: dict, make: Callable, *more) -> dict:
         path = prepared.folder / f"{name}-{seed}"
         given = Task(posterior, rounds, 0, seed, path, options.progress)
-        depends = {"rounds": rounds, "data": data, **depends}
-        return once(
-            given.beside(".json"), depends, lambda: make(given, prepared, *more)
+        depends, file = (
+            {"rounds": rounds, "data": data, **depends},
+            given.beside(".json"),
         )
+        return once(file, depends, lambda: make(given, prepared, *more))
 
     tuning = saved("tuning", 0, {}, tune)
     rates = {name: each["rate"] for name, each in tuning.items()}
     result = {"data_checksum": data, "sizes": sizes, "tuning": tuning, "runs": []}
-    for seed in options.each_seed():
+    for seed in range(options.seeds):
         result["runs"].append(saved("run", seed, {"rates": rates}, one_seed, rates))
         yield result
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the scores by way and number of networks."""
-    found: dict[str, list[dict]] = {}
-    for run in result["runs"]:
-        lines = {"all": run["all"], **run["students"]}
-        for way, numbers in run["ways"].items():
-            lines |= {f"{way} {number}": row for number, row in numbers.items()}
-        for name, row in lines.items():
-            found.setdefault(name, []).append(row)
-    return found
-
-
-COLUMNS = {
-    "distance": "distance .4f",
-    "to other": "distance_to_other .4f",
-    "agreement": "agreement .2%",
-    "error": "error .2%",
-    "log loss": "log_loss .4f",
-    "letters": "auroc .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows)
+EXPERIMENT = Experiment(prepare, run)

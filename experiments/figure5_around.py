@@ -1,8 +1,4 @@
-"""What the reproduction report tried around its Figure 5: regularisation, weight decay
-and annealing, as its program has them.
-
-Everything else is as in :mod:`experiments.report`.
-"""
+"""What the reproduction report tried around its Figure 5, as its program has it."""
 
 from experiments import report
 

@@ -1,13 +1,9 @@
-"""What the experiments with approximations are: methods that give draws of a network's
-weights, each fitted and then scored alike.
-
-A method is a function from a task and its settings to :class:`sgmc.draws.Draws`. Its
-settings are chosen on validation examples by shorter fits with one seed; then it is
-fitted with several seeds, and its averaged predictions are scored on the test examples.
+"""Experiments whose methods give draws of a network's weights: functions from a task
+and settings, which are chosen by shorter fits, to :class:`sgmc.draws.Draws`.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +12,7 @@ from torch import Generator, Tensor
 
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import checksum, circumstances, score
-from experiments.study import Options, Prepared, in_a_name, once, study
+from experiments.study import Options, Prepared, in_a_name, study
 from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
@@ -24,33 +20,18 @@ from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
 Methods = dict[str, tuple[Method, list[dict]]]  # with the settings to choose from
-COLUMNS = {
-    "error": "scores.error .2%",
-    "log loss": "scores.log_loss .4f",
-    "calibration": "scores.calibration_error .4f",
-    "seconds": "processor_seconds .1f",
-}
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given.
+    """What a method is given."""
 
-    Args:
-        posterior: the posterior, with its minibatches.
-        rounds: number of passes over the data that it may take.
-        num_networks: number of networks to predict with.
-        seed: the seed of everything.
-        path: where to save the fit.
-        progress: whether to show progress bars.
-    """
-
-    posterior: NetworkPosterior
-    rounds: int
-    num_networks: int
-    seed: int
-    path: Path
-    progress: bool = True
+    posterior: NetworkPosterior  #: with its minibatches
+    rounds: int  #: number of passes over the data that it may take
+    num_networks: int  #: to predict with
+    seed: int  #: of everything
+    path: Path  #: where to save the fit
+    progress: bool = True  #: whether to show progress bars
 
     @property
     def round_length(self) -> int:
@@ -63,9 +44,7 @@ class Task:
         return self.rounds * self.round_length
 
     def start(self, chains: int = 1) -> Tensor:
-        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in) and no
-        biases.
-        """
+        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in), biases 0."""
         generator = Generator().manual_seed(self.seed)
         return self.posterior.initial_position(chains, generator)
 
@@ -74,15 +53,18 @@ class Task:
         return self.path.with_name(f"{self.path.name}{part}")
 
     def run(self, part: str = "") -> dict:
-        """Give the arguments that every fit takes, the file being that of a part of the
-        method.
-        """
-        path = self.beside(f"{part}.pt")
-        return {
-            "seed": self.seed,
-            "checkpoint": Checkpoint(path),
-            "progress": self.progress,
-        }
+        """Give the arguments that every fit takes; its file is that of a part."""
+        file = Checkpoint(self.beside(f"{part}.pt"))
+        return {"seed": self.seed, "checkpoint": file, "progress": self.progress}
+
+
+def tasks(
+    posterior: NetworkPosterior, networks: Callable[[int], int], options: Options
+) -> Callable[[int, int, Path], Task]:
+    """Make tasks from a number of rounds, a seed and a file."""
+    return lambda rounds, *given: Task(
+        posterior, rounds, networks(rounds), *given, options.progress
+    )
 
 
 def whole(draws: Draws) -> Draws:
@@ -93,35 +75,16 @@ def whole(draws: Draws) -> Draws:
 
 
 def networks(draws: Draws, number: int) -> Tensor:
-    """Take so many networks from draws, or all if there are fewer, evenly from first to
-    last and from all chains: ``(number, dim)``.
-
-    Example:
-        >>> networks(Draws(torch.arange(10.0).view(10, 1, 1)), 3)[:, 0]
-        tensor([0., 4., 9.])
-    """
+    """Take so many networks, or fewer, evenly from all draws: ``(number, dim)``."""
     positions = draws.samples.flatten(0, 1)
     number = min(number, len(positions))
     return positions[torch.linspace(0, len(positions) - 1, number).long()]
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
-    """Compute the class probabilities of networks one by one: ``(networks, n,
-    classes)`` float64.
-    """
+    """Predict by each network: class probabilities ``(networks, n, classes)``."""
     each = (posterior.log_predict(one[None], inputs)[0] for one in positions)
     return torch.stack([logarithms.double().exp() for logarithms in each])
-
-
-def powers(number: int) -> list[int]:
-    """List 1, 2, 5, 10, … up to a number, and the number.
-
-    Example:
-        >>> powers(30)
-        [1, 2, 5, 10, 20, 30]
-    """
-    counts = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
-    return [count for count in counts if count < number] + [number]
 
 
 def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
@@ -132,16 +95,15 @@ def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
 
 
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
-    """Score averaged predictions, of all networks and of the first few in a shuffled
-    order, and how entropy tells what is no digit.
-    """
+    """Score the average of all networks and of a few, and how it knows no digits."""
     positions, started = networks(draws, task.num_networks), time.process_time()
     probabilities = predict(task.posterior, positions, prepared.test.inputs)
     seconds, targets = time.process_time() - started, prepared.test.targets
     generator = Generator().manual_seed(task.seed)
     shuffled = probabilities[torch.randperm(len(positions), generator=generator)]
     entropy, curve, auroc = predictive_entropy(probabilities.mean(0)), {}, {}
-    for number in powers(len(positions)):
+    counts = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
+    for number in sorted({min(count, len(positions)) for count in counts}):
         scores = score(shuffled[:number].mean(0), targets)
         curve[str(number)] = [scores["error"], scores["log_loss"]]
     for name, other in prepared.others.items():
@@ -167,14 +129,13 @@ def compare(
     look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
     assess: Callable[[Draws, Task, Prepared], dict] = assess,
     validate: Callable[[Draws, Task, Prepared], dict] = validate,
-    depends: Mapping[str, object] = {},
-    **more: Callable,
+    **more: object,
 ) -> Iterator[dict]:
     """Fit all methods, one seed after the other, and yield the result after each fit.
 
     Args:
         methods: by name, the method and the settings to choose from.
-        task: makes the task from a number of rounds, a seed and a file.
+        task: makes the task, as those of :func:`tasks` do.
         prepared: the data.
         options: what the command line says.
         rounds: number of rounds of a fit.
@@ -182,49 +143,35 @@ def compare(
         look: what else to put into a result.
         assess: scores a fit on the test examples.
         validate: scores a fit of the tuning on the validation examples.
-        depends: what else a fit that is finished depends on.
         more: arguments of :func:`~experiments.study.study`.
     """
-    data = checksum(
-        prepared.train, prepared.validation, prepared.test, *prepared.others.values()
-    )
-    prepared.folder.mkdir(parents=True, exist_ok=True)
-
-    def saved(name: str, settings: dict, given: Task, make: Callable[[], dict]) -> dict:
-        made_of = {"settings": settings, "rounds": given.rounds, "data": data}
-        return once(given.beside(".json"), made_of | depends, make)
+    data = prepared.train, prepared.validation, prepared.test
+    data, folder = checksum(*data, *prepared.others.values()), prepared.folder
 
     def tried(name: str, number: int, settings: dict) -> dict:
-        file = prepared.folder / f"tuning-{number}-{in_a_name(name)}-0"
-        given = task(rounds // shorter, 0, file)
-
-        def make() -> dict:
-            found = {"settings": settings, "rounds": given.rounds}
-            try:
-                draws = whole(methods[name][0](given, **settings))
-            except DivergenceError:
-                return found | {"diverged": True}
-            return found | validate(draws, given, prepared)
-
-        return saved(name, settings, given, make)
+        path = folder / f"tuning-{number}-{in_a_name(name)}-0"
+        given = task(rounds // shorter, 0, path)
+        found = {"settings": settings, "rounds": given.rounds}
+        try:
+            draws = whole(methods[name][0](given, **settings))
+        except DivergenceError:
+            return found | {"diverged": True}
+        return found | validate(draws, given, prepared)
 
     def ran(name: str, settings: dict, seed: int) -> dict:
-        given = task(rounds, seed, prepared.folder / f"{in_a_name(name)}-{seed}")
-
-        def make() -> dict:
-            started = time.process_time()
-            draws = whole(methods[name][0](given, **settings))
-            return {
-                "seed": seed,
-                "made": circumstances(),
-                "seconds": round(draws.seconds, 1),
-                "processor_seconds": round(time.process_time() - started, 1),
-                **assess(draws, given, prepared),
-                **look(name, draws, given),
-            }
-
-        return saved(name, settings, given, make)
+        given = task(rounds, seed, folder / f"{in_a_name(name)}-{seed}")
+        started = time.process_time()
+        draws = whole(methods[name][0](given, **settings))
+        return {
+            "seed": seed,
+            "made": circumstances(),
+            "seconds": round(draws.seconds, 1),
+            "processor_seconds": round(time.process_time() - started, 1),
+            **assess(draws, given, prepared),
+            **look(name, draws, given),
+        }
 
     choices = {name: settings for name, (_, settings) in methods.items()}
-    for found in study(choices, options.each_seed(), tried, ran, **more):
+    more |= {"folder": folder, "rounds": rounds, "data": data}
+    for found in study(choices, range(options.seeds), tried, ran, **more):
         yield {"data_checksum": data, "methods": found}

@@ -1,20 +1,17 @@
-"""MNIST as Chen et al. (2014) ran it: one hidden layer of 100 sigmoid units, Gibbs
-steps for the prior, 800 rounds.
+"""MNIST as Chen et al. (2014) ran it: 100 sigmoid units, Gibbs steps for the prior.
 
-Of the 60,000 training digits the first 50,000 are for training and the last 10,000 for
-validation, which chooses the settings of all methods but SGHMC, whose settings are
-those of the paper. Only the final runs look at the 10,000 test digits. A round is a
-pass over the training digits in a new random order, N/n minibatches of n, but for the
-last method, which draws each minibatch afresh. The samplers draw the precision of each
-tensor's prior by a Gibbs step after every round; the optimisers have one precision
-(weight decay), chosen by validation."""
+Validation, on the last 10,000 of the 60,000 training digits, chooses the settings of
+all methods but SGHMC, whose settings are those of the paper; only the final runs look
+at the test digits. Samplers draw the precision of each tensor's prior by a Gibbs step
+after every round; optimisers have one precision (weight decay).
+"""
 
 from functools import partial
 
 from booklib import datasets
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Langevin, Plan, Prior, Settings
-from experiments.comparison import Methods, mistakes, named, of_plans
+from experiments.comparison import Methods, mistakes, of_plans
 from experiments.study import Options, Prepared, split
 from sgmc.minibatches import Fresh
 
@@ -30,9 +27,7 @@ def prepare(
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
-    """List the settings to choose from; the same learning rates times N suit the full
-    and the small experiment.
-    """
+    """List the settings; the same rates times N suit the full and the small version."""
     size = {}
     if small:
         size = {"rounds": 100, "burn_in": 20, "batch_size": 100}
@@ -50,15 +45,13 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     momentum = [Hamiltonian(rate / total, 0.01, 0.0) for rate in (0.1, 0.2, 0.05)]
     plain = [Langevin(rate / total, 0.0) for rate in (2.0, 4.0, 8.0, 1.0)]
     rates = (1.0, 2.0, 4.0, 8.0, 16.0)
-    return named(
-        {
-            "SGHMC": [sghmc],
-            "SGD with momentum": optimisers(momentum, (1.0, 3.0, 10.0)),
-            "SGLD": [Plan(Langevin(rate / total), **size) for rate in rates],
-            "SGD": optimisers(plain, (1.0, 3.0, 10.0)) + optimisers(plain, (0.3,)),
-            "SGHMC, fresh minibatches": [sghmc.but(minibatches=Fresh())],
-        }
-    )
+    return {
+        "SGHMC": [sghmc],
+        "SGD with momentum": optimisers(momentum, (1.0, 3.0, 10.0)),
+        "SGLD": [Plan(Langevin(rate / total), **size) for rate in rates],
+        "SGD": optimisers(plain, (1.0, 3.0, 10.0)) + optimisers(plain, (0.3,)),
+        "SGHMC, fresh minibatches": [sghmc.but(minibatches=Fresh())],
+    }
 
 
 EXPERIMENT = of_plans(partial(prepare, activation="sigmoid"), settings, look=mistakes)

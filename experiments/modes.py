@@ -1,13 +1,12 @@
-"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds the modes, with which
-mass, and how wide each of them is.
+"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds which modes.
 
 Every method takes 50,000 steps with gradients seen through noise N(0, 1), in one chain
 or in each of four, from starts U(−10, 10)². SGLD and cSGLD have the settings of the
-authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m),
-whose own draws for four chains have the same schedules. The settings of the others, and
-of both once more, are chosen by tuning runs from other starts. All estimate the noise
-rightly, B̂ = ½ηV. All seeds go at once, each with five chains: its first is the setting
-with one chain, the others that with four. The small version takes 1,000 steps."""
+authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m);
+the settings of the others, and of both once more, are chosen by tuning runs from other
+starts. All know the noise, B̂ = ½ηV. All seeds go at once, each with five chains: its
+first is the setting with one chain, the others that with four.
+"""
 
 import itertools
 import math
@@ -21,12 +20,11 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.results import circumstances
-from experiments.study import Experiment, Options, in_a_name, once, study
+from experiments.study import Experiment, Options, grid, study
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, Kernel
-from sgmc.kernels.langevin import SGLDInfo, SGLDState
+from sgmc.kernels.langevin import SGLDState
 from sgmc.other_kernels import Cyclical
-from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError
 from sgmc.targets import GaussianMixture, NoisyGradient
@@ -42,9 +40,7 @@ SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}
 
 
 class Modes(GaussianMixture):
-    """The mixture, with its gradient by hand, which takes a quarter of the time: ∇U =
-    (θ − Σₖwₖμₖ)/σ².
-    """
+    """The mixture with its gradient by hand, four times as fast: (θ − Σₖwₖμₖ)/σ²."""
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U: ``(chains, dim)`` → ``(chains, dim)``."""
@@ -65,9 +61,7 @@ def hamiltonian(rate: float, decay: float) -> SGHMC:
 
 @dataclass(frozen=True, eq=False)
 class Falling(Kernel):
-    """SGLD with a step size that stays for a while and then falls as t^−γ, and an
-    estimate that follows it.
-    """
+    """SGLD with a step size that stays for a while and then falls as t^−γ."""
 
     rate: float  #: η at first
     held: int = 500  #: number of steps for which it stays
@@ -77,15 +71,11 @@ class Falling(Kernel):
         """Give η after so many steps."""
         return self.rate * max(1, step + 1 - self.held) ** -self.exponent
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGLDState:
+    def init(self, potential, position: Tensor, generator: Generator) -> SGLDState:
         """Start at a position ``(chains, dim)``."""
         return langevin(self.rate).init(potential, position, generator)
 
-    def step(
-        self, potential: Potential, state: SGLDState, generator: Generator
-    ) -> tuple[SGLDState, SGLDInfo]:
+    def step(self, potential, state: SGLDState, generator: Generator) -> tuple:
         """Take one step."""
         kernel = langevin(self.step_size(state.num_gradients))
         return kernel.step(potential, state, generator)
@@ -105,47 +95,27 @@ def draw(
     return draws.samples
 
 
-def falling(
-    start: Tensor, steps: int, seed: int, rate: float, held: int = 500
-) -> Tensor:
+def falling(start: Tensor, steps: int, seed: int, rate: float, held=500) -> Tensor:
     """Keep every step of SGLD with a falling step size."""
     return draw(Falling(rate, held), start, steps, seed)
 
 
-def constant(
-    start: Tensor, steps: int, seed: int, rate: float, decay: float | None = None
-) -> Tensor:
-    """Keep all but the first hundredth of the steps of SGLD or, with a decay, of
-    SGHMC.
-    """
+def constant(start: Tensor, steps: int, seed: int, rate: float, decay=None) -> Tensor:
+    """Keep 99 in 100 steps of SGLD or, with a decay, of SGHMC."""
     kernel = langevin(rate) if decay is None else hamiltonian(rate, decay)
     return draw(kernel, start, steps - steps // 100, seed, warm_up=steps // 100)
 
 
-def cyclical(
-    start: Tensor,
-    steps: int,
-    seed: int,
-    rate: float,
-    cycles: int = CYCLES,
-    exploration: float = SKIPPED,
-    decay: float | None = None,
-) -> Tensor:
-    """Keep every step of the sampling stages of SGLD or, with a decay, of SGHMC, with a
-    step size that goes in cycles.
-    """
-    kernel, length = cycle(steps, rate, cycles, exploration, decay)
+def cyclical(start: Tensor, steps: int, seed: int, cycles=CYCLES, **more) -> Tensor:
+    """Keep every step of the sampling stages of :func:`cycle`."""
+    kernel, length = cycle(steps, cycles=cycles, **more)
     return draw(kernel, start, cycles * length, seed)
 
 
 def cycle(
-    steps: int,
-    rate: float,
-    cycles: int = CYCLES,
-    exploration: float = SKIPPED,
-    decay: float | None = None,
+    steps: int, rate: float, cycles=CYCLES, exploration=SKIPPED, decay=None
 ) -> tuple[Cyclical, int]:
-    """Make the kernel of so many cycles, and count the steps of a sampling stage."""
+    """Make SGLD or, with a decay, SGHMC in cycles, and count the steps of a stage."""
     length = math.ceil(steps / cycles)
     sampling = length - math.ceil(round(exploration * length, 9))
     make = langevin if decay is None else partial(hamiltonian, decay=decay)
@@ -153,75 +123,48 @@ def cycle(
 
 
 def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
-    """Start SGLD with a falling step size as often as there are published cycles, and
-    keep as much of each as of a cycle.
-    """
+    """Start SGLD with a falling step size anew for each published cycle."""
     length = math.ceil(steps / CYCLES)
     skipped = math.ceil(round(SKIPPED * length, 9))
     starts, kept = _starts(start, CYCLES, seed), length - skipped
     return _again(draw(Falling(rate), starts, kept, seed, warm_up=skipped), CYCLES)
 
 
-def fresh_cycles(
-    start: Tensor, steps: int, seed: int, rate: float, cycles: int, exploration: float
-) -> Tensor:
+def fresh_cycles(start: Tensor, steps: int, seed: int, cycles: int, **more) -> Tensor:
     """Take cycles of SGLD each of which has a start of its own."""
-    kernel, length = cycle(steps, rate, cycles, exploration)
+    kernel, length = cycle(steps, cycles=cycles, **more)
     return _again(draw(kernel, _starts(start, cycles, seed), length, seed), cycles)
 
 
 def _starts(start: Tensor, number: int, seed: int) -> Tensor:
-    """Add starts to those given, ``(chains, 2)`` → ``(chains · number, 2)``: of each
-    chain its own first.
-    """
+    """Add starts to each chain's, ``(chains, 2)`` → ``(chains · number, 2)``."""
     generator = Generator().manual_seed(derived_seed(seed, "restarts"))
     further = torch.rand(len(start), number - 1, 2, generator=generator)
     return torch.cat([start[:, None], 20 * further - 10], 1).flatten(0, 1)
 
 
 def _again(samples: Tensor, number: int) -> Tensor:
-    """Put the draws of a chain's restarts after one another: ``(draws, chains · number,
-    2)`` → ``(draws · number, chains, 2)``.
-    """
+    """Join the restarts of each chain, ``(draws · number, chains, 2)``."""
     return samples.unflatten(1, (-1, number)).permute(2, 0, 1, 3).flatten(0, 1)
 
 
 # of starts, a number of steps, a seed, and settings by name
 Method = Callable[..., Tensor]
-
-
-def grid(**values: tuple) -> list[dict]:
-    """List all combinations of settings."""
-    combinations = itertools.product(*values.values())
-    return [dict(zip(values, each, strict=True)) for each in combinations]
-
-
 RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
-MANY, DECAYS = (
-    {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)},
-    (0.1, 0.3, 0.9),
-)
+MANY = {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)}
+DECAYS = (0.1, 0.3, 0.9)
+FALLING = grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000))
+FEWER = {"cycles": (300, 1_000), "exploration": (0.5, 0.8), "decay": DECAYS}
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGLD": (falling, grid(rate=(0.043,))),
-    "cSGLD": (cyclical, grid(rate=(0.07,))),
-    "SGLD, restarted": (restarted, grid(rate=(0.043,))),
-    "SGLD, tuned": (
-        falling,
-        grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000)),
-    ),
+    "SGLD": (falling, grid(rate=0.043)),
+    "cSGLD": (cyclical, grid(rate=0.07)),
+    "SGLD, restarted": (restarted, grid(rate=0.043)),
+    "SGLD, tuned": (falling, FALLING),
     "SGLD, constant": (constant, grid(rate=RATES)),
     "SGHMC": (constant, grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=DECAYS)),
     "fresh cycles, tuned": (fresh_cycles, grid(rate=(0.03, 0.07), **MANY)),
     "cSGLD, tuned": (cyclical, grid(rate=(0.06, 0.07, 0.08), **MANY)),
-    "cSGHMC, tuned": (
-        cyclical,
-        grid(
-            rate=(0.07, 0.1, 0.13),
-            cycles=(300, 1_000),
-            exploration=(0.5, 0.8),
-            decay=DECAYS,
-        ),
-    ),
+    "cSGHMC, tuned": (cyclical, grid(rate=(0.07, 0.1, 0.13), **FEWER)),
 }
 
 
@@ -229,18 +172,10 @@ def measure(samples: Tensor) -> dict:
     """Say how draws ``(draws, chains, 2)``, all chains together, lie among the modes.
 
     Returns:
-        ``found``, the number of modes with a draw within three standard deviations, or
-        with a share of the draws there; ``mass``, the share of the draws that are
-        nearest to each mean; ``modes_tv``, the total variation of these shares from
-        1/25; ``cells_tv``, that over a hundred cells with a probability of 1/100 each,
-        four rings about each mean; ``variance``, of the draws about their nearest
-        means.
-
-    Example:
-        >>> draws = GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))
-        >>> found = measure(draws[:, None])
-        >>> found["found"]["any"], found["modes_tv"] < 0.05, round(found["variance"], 3)
-        (25, True, 0.03)
+        ``found``, the number of modes with a share of the draws within three standard
+        deviations; ``mass``, the share nearest to each mean; ``modes_tv``, the total
+        variation of these shares from 1/25; ``cells_tv``, that over a hundred cells of
+        probability 1/100, four rings about each mean; ``variance``, about the means.
     """
     mixture, number = GaussianMixture(), len(samples) * samples.shape[1]
     modes, cells, inside = torch.zeros(25), torch.zeros(25 * RINGS), torch.zeros(25)
@@ -255,10 +190,9 @@ def measure(samples: Tensor) -> dict:
         cells += torch.bincount(mode * RINGS + ring, minlength=25 * RINGS)
         inside += torch.bincount(mode[square < WITHIN**2], minlength=25)
         squares += float(distance.double().square().sum())
+    found = {name: int((inside / number > each).sum()) for name, each in SHARES.items()}
     return {
-        "found": {
-            name: int((inside / number > share).sum()) for name, share in SHARES.items()
-        },
+        "found": found,
         "mass": [round(share, 6) for share in (modes / number).tolist()],
         "modes_tv": round(float((modes / number - 1 / 25).abs().sum() / 2), 6),
         "cells_tv": round(float((cells / number - 1 / len(cells)).abs().sum() / 2), 6),
@@ -267,9 +201,7 @@ def measure(samples: Tensor) -> dict:
 
 
 def starts(seeds: range) -> Tensor:
-    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``: U(−10,
-    10)².
-    """
+    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``."""
     generators = (Generator().manual_seed(seed) for seed in seeds)
     return torch.cat([20 * torch.rand(5, 2, generator=one) - 10 for one in generators])
 
@@ -283,22 +215,16 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
     """Yield the result after each method; all seeds go at once."""
     steps, few = (1_000, 2) if options.small else (STEPS, None)
     fixed = {"steps": steps, "within": WITHIN}
-    seeds = {"steps": steps, "seeds": options.seeds}
 
     def tried(name: str, number: int, settings: dict) -> dict:
-        path = prepared / f"tuning-{number}-{in_a_name(name)}.json"
-        make = partial(try_settings, METHODS[name][0], settings, steps)
-        return once(path, {"settings": settings, "steps": steps}, make)
+        return try_settings(METHODS[name][0], settings, steps)
 
     def ran(name: str, settings: dict, number: int) -> dict:
-        make = partial(all_seeds, METHODS[name][0], settings, steps, number)
-        path = prepared / f"{in_a_name(name)}.json"
-        return once(path, {"settings": settings, **seeds}, make)
+        return all_seeds(METHODS[name][0], settings, steps, number)
 
     choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
-    for found in study(
-        choices, [options.seeds], tried, ran, lambda row: row["cells_tv"]
-    ):
+    given = [options.seeds], tried, ran, lambda row: row["cells_tv"]
+    for found in study(choices, *given, prepared, steps=steps):
         methods = {name: {**each, **each["runs"][0]} for name, each in found.items()}
         yield {**fixed, "methods": methods}
 
@@ -311,17 +237,13 @@ def try_settings(method: Method, settings: dict, steps: int) -> dict:
     except DivergenceError:
         return {"settings": settings, "diverged": True}
     rows = [measure(samples[:, [chain]]) for chain in range(TUNING_CHAINS)]
-    distances = ("modes_tv", "cells_tv", "variance")
-    return {
-        "settings": settings,
-        "found": {
-            name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES
-        },
-        **{
-            name: round(sum(row[name] for row in rows) / len(rows), 6)
-            for name in distances
-        },
+    number = len(rows)
+    found = {name: sum(row["found"][name] for row in rows) / number for name in SHARES}
+    means = {
+        name: round(sum(row[name] for row in rows) / number, 6)
+        for name in ("modes_tv", "cells_tv", "variance")
     }
+    return {"settings": settings, "found": found, **means}
 
 
 def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
@@ -334,20 +256,4 @@ def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
     return {"made": circumstances(), "draws": len(samples), "runs": runs}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the measurements by method and number of chains."""
-    return {
-        f"{name}, {chains}": [run[chains] for run in content["runs"]]
-        for name, content in result["methods"].items()
-        for chains in CHAINS
-    }
-
-
-COLUMNS = {
-    "found": "found.any .1f",
-    "with 1 %": "found.1 % .1f",
-    "TV modes": "modes_tv .4f",
-    "TV cells": "cells_tv .4f",
-    "variance": "variance .4f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)
+EXPERIMENT = Experiment(prepare, run)

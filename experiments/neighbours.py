@@ -1,11 +1,10 @@
-"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget, and each
-method's settings chosen on validation digits.
+"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget.
 
-The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch
-500 digits, and every method may take as many gradients of minibatches as 60 rounds
-through the 50,000 digits do; one ensemble may take five times as many, and adversarial
-examples cost one gradient more each. All but the point estimates, the ensembles and the
-snapshots predict with 30 networks. The small version is on the 5,000 digits."""
+Every method may take as many gradients of minibatches of 500 digits as 60 rounds do;
+one ensemble has five times as many, and adversarial examples cost one gradient more
+each. All but the point estimates, the ensembles and the snapshots predict with 30
+networks. Settings are chosen on the validation digits.
+"""
 
 import math
 from collections.abc import Iterator
@@ -17,18 +16,9 @@ import torch
 from torch import Generator, Tensor
 
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare
-from experiments.study import Experiment, Options, Prepared, no_digits
-from sgmc import sample
-from sgmc.approximations import (
-    constant_sgd,
-    dropout,
-    ensemble,
-    laplace,
-    snapshots,
-    swag,
-    variational,
-)
+from experiments.fits import Methods, Task, compare, tasks
+from experiments.study import Experiment, Options, Prepared, grid, no_digits
+from sgmc import approximations, sample
 from sgmc.approximations.descent import Settings
 from sgmc.approximations.descent import descend as go_down
 from sgmc.draws import Draws
@@ -36,7 +26,6 @@ from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Passes
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
-from sgmc.potentials import Potential
 
 ROUNDS, NETWORKS, MEMBERS, CYCLES = 60, 30, 5, 6
 DECAY = 0.1  # α of all descents with momentum
@@ -53,9 +42,7 @@ def prepare(options: Options) -> Prepared:
 def chain(
     task: Task, kernel: Kernel, position: Tensor | None = None, part: str = ""
 ) -> Draws:
-    """Sample for all rounds, the first half of them burn-in, and keep a network a
-    round.
-    """
+    """Sample for all rounds, half of them burn-in, and keep a network a round."""
     kept, length = task.rounds // 2, task.round_length
     start = task.start() if position is None else position
     size = {"warm_up": (task.rounds - kept) * length, "thinning": length}
@@ -77,22 +64,16 @@ def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
 def cyclical(
     task: Task, rate: float, decay: float | None = None, temperature: float = 1.0
 ) -> Draws:
-    """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of
-    several cycles of the rate, the rest without noise.
-    """
+    """Sample by SGHMC, or SGLD without a decay, at the end of each cycle."""
     kernel = SGLD
     if decay is not None:
         kernel = partial(SGHMC.from_learning_rate, momentum_decay=decay)
     length = task.num_steps // CYCLES
     number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
-    cycles = Cyclical(
-        partial(kernel, temperature=temperature),
-        rate / task.posterior.num_examples,
-        length,
-        number,
-        EXPLORATION,
-        explorer=partial(kernel, temperature=0.0),
-    )
+    explorer = partial(kernel, temperature=0.0)
+    kernel = partial(kernel, temperature=temperature)
+    given = rate / task.posterior.num_examples, length, number, EXPLORATION
+    cycles = Cyclical(kernel, *given, explorer=explorer)
     return sample(cycles, task.posterior, task.start(), CYCLES * number, **task.run())
 
 
@@ -110,22 +91,16 @@ class RoundsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rounds(Kernel):
-    """Trees of SGNUTS as long as the next one cannot take more gradients than a round
-    is due, so that all rounds together take theirs.
-    """
+    """Trees of SGNUTS while the next one cannot take more gradients than are due."""
 
     kernel: SGNUTS
     num_gradients: int  #: of a round
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> RoundsState:
+    def init(self, potential, position: Tensor, generator: Generator) -> RoundsState:
         """Start at a position ``(1, dim)``."""
         return RoundsState(self.kernel.init(potential, position, generator), 0)
 
-    def step(
-        self, potential: Potential, state: RoundsState, generator: Generator
-    ) -> tuple[RoundsState, NamedTuple]:
+    def step(self, potential, state: RoundsState, generator: Generator) -> tuple:
         """Take the trees of a round."""
         inner, rounds = state.inner, state.rounds + 1
         due = rounds * self.num_gradients - 2**self.kernel.max_depth
@@ -145,33 +120,24 @@ def trees(task: Task, rate: float, decay: float) -> Draws:
     return sample(rounds, task.posterior, task.start(), kept, **size, **task.run())
 
 
-def path(task: Task, rate: float) -> Draws:
-    """Follow descent with momentum at a rate that stays, and keep its second half."""
-    return sghmc(task, rate, DECAY, temperature=0.0)
-
-
-def descend(task: Task, rate: float) -> Draws:
-    """Descend with momentum and a falling rate to one network."""
-    return cycles(task, rate, DECAY, 1)
-
-
 def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws:
     """Descend again and again, and keep the snapshots."""
-    return snapshots(
-        task.posterior,
-        task.start(),
-        number,
-        cycle_length=task.num_steps // number,
-        learning_rate=rate / task.posterior.num_examples,
-        momentum_decay=decay,
-        **task.run(f"-{number}"),
+    rate = rate / task.posterior.num_examples
+    size = {"cycle_length": task.num_steps // number}
+    size |= {"learning_rate": rate, "momentum_decay": decay}
+    given = task.run(f"-{number}")
+    return approximations.snapshots(
+        task.posterior, task.start(), number, **size, **given
     )
 
 
+# descent with momentum, at a rate that stays and at one that falls
+path = partial(sghmc, decay=DECAY, temperature=0.0)
+descend = partial(cycles, decay=DECAY, number=1)
+
+
 def constant(task: Task, rate: float, share: float) -> Draws:
-    """Descend for half of the rounds, estimate the noise there, and go on at a share of
-    the rate that is optimal for it.
-    """
+    """Descend, estimate the noise there, and go on at a share of the optimal rate."""
     half, posterior = replace(task, rounds=task.rounds // 2), task.posterior
     first = descend(half, rate)
     mode, apart = first.samples[-1], Generator().manual_seed(task.seed)
@@ -179,62 +145,44 @@ def constant(task: Task, rate: float, share: float) -> Draws:
         posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
         for _ in range(10)
     ]
-    kernel = constant_sgd(float(torch.cat(variances).mean()) / share)
+    kernel = approximations.constant_sgd(float(torch.cat(variances).mean()) / share)
     draws = chain(half, kernel, mode, "-constant")
     return replace(draws, seconds=first.seconds + draws.seconds)
 
 
 def vary(task: Task, rate: float, initial_std: float) -> Draws:
     """Fit a Gaussian by Bayes by Backprop, its layers' outputs being drawn."""
-    return variational(
-        task.posterior,
-        task.start(),
-        task.num_networks,
-        num_steps=task.num_steps,
-        learning_rate=rate,
-        initial_std=initial_std,
-        local=True,
-        **task.run(),
-    )
+    size = {"num_steps": task.num_steps, "learning_rate": rate}
+    size |= {"initial_std": initial_std, "local": True}
+    given = task.posterior, task.start(), task.num_networks
+    return approximations.variational(*given, **size, **task.run())
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
     """Train by dropout."""
-    return dropout(
-        task.posterior,
-        task.start(),
-        task.num_networks,
-        rate=dropped,
-        num_steps=task.num_steps,
-        learning_rate=rate,
-        **task.run(),
-    )
+    size = {"rate": dropped, "num_steps": task.num_steps, "learning_rate": rate}
+    given = task.posterior, task.start(), task.num_networks
+    return approximations.dropout(*given, **size, **task.run())
 
 
 def members(
     task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0
 ) -> Draws:
     """Train members that share the rounds, or have them all."""
-    return ensemble(
-        task.posterior,
-        task.start(MEMBERS),
-        num_steps=task.num_steps // share,
-        learning_rate=rate,
-        adversarial=adversarial,
-        **task.run(f"-{share}"),
-    )
+    size = {"num_steps": task.num_steps // share, "learning_rate": rate}
+    size |= {"adversarial": adversarial}
+    start, given = task.start(MEMBERS), task.run(f"-{share}")
+    return approximations.ensemble(task.posterior, start, **size, **given)
 
 
 def average(task: Task, rate: float) -> Draws:
     """Put a Gaussian through the path of descent."""
     walked, rank = path(task, rate), min(20, task.rounds // 2)
-    return swag(walked, task.num_networks, rank=rank, seed=task.seed)
+    return approximations.swag(walked, task.num_networks, rank=rank, seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, then to the mode of the last layer, whose posterior given the others is
-    that of a linear model, and approximate that.
-    """
+    """Descend, and approximate the last layer about its mode given the others."""
     draws, posterior = descend(task, rate), task.posterior
     mode, body = draws.samples[-1], posterior.module[:-1]
     pieces = posterior.parameters_of(mode)
@@ -245,103 +193,57 @@ def curve(task: Task, rate: float) -> Draws:
     features = torch.func.functional_call(body, weights, (posterior.data[0],))
     last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
     head = mode[:, -last.dim :].clone()
-    way = go_down(
-        last,
-        [head],
-        lambda noise: [last.gradient(head)],
-        Generator(),
-        Settings(500, 0.003),
-        progress=task.progress,
-    )
-    about = laplace(last, head, task.num_networks, seed=task.seed)
+    given = Generator(), Settings(500, 0.003)
+    gradients = lambda noise: [last.gradient(head)]
+    way = go_down(last, [head], gradients, *given, progress=task.progress)
+    about = approximations.laplace(last, head, task.num_networks, seed=task.seed)
     held = mode[:, : -last.dim].expand(task.num_networks, 1, -1)
-    return Draws(
-        torch.cat([held, about.samples], -1),
-        kernel=f"{about.kernel} after {draws.kernel}",
-        seed=task.seed,
-        seconds=draws.seconds + way.seconds + about.seconds,
-    )
-
-
-def rated(rates: tuple[float, ...], **fixed: object) -> list[dict]:
-    """List settings that differ in their rate.
-
-    Example:
-        >>> rated((0.1, 0.2), decay=0.01)
-        [{'rate': 0.1, 'decay': 0.01}, {'rate': 0.2, 'decay': 0.01}]
-    """
-    return [{"rate": rate, **fixed} for rate in rates]
+    name = f"{about.kernel} after {draws.kernel}"
+    seconds = draws.seconds + way.seconds + about.seconds
+    samples = torch.cat([held, about.samples], -1)
+    return Draws(samples, kernel=name, seed=task.seed, seconds=seconds)
 
 
 def methods() -> Methods:
     """List the methods, each with the settings to choose from."""
-    momentum, adam = rated((0.05, 0.15, 0.5)), rated((3e-3, 1e-2, 3e-2))
     pairs = ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
     both = [{"rate": rate, "decay": decay} for rate, decay in pairs]
-
-    def cold(rates: tuple[float, ...]) -> list[dict]:
-        return [
-            {"rate": rate, "decay": DECAY, "temperature": temperature}
-            for rate in rates
-            for temperature in (0.1, 0.01)
-        ]
-
+    plain, adam = (0.3, 1.0, 3.0), (3e-3, 1e-2, 3e-2)
+    momentum, some = (0.05, 0.15, 0.5), (3e-3, 1e-2)
     shares = (1.0, 0.1, 0.01, 1e-3, 1e-4)
-    fits = [(rate, std) for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]
     masks = ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
-    plain = rated((0.3, 1.0, 3.0), decay=1.0)
+    cold = {"decay": DECAY, "temperature": (0.1, 0.01)}
     return {
         "SGHMC": (sghmc, both),
-        "SGLD": (sgld, rated((0.25, 0.5, 1.0, 2.0))),
-        "SGHMC, cold": (sghmc, cold((0.15, 0.4))),
-        "cSGLD": (cyclical, rated((0.5, 1.0, 2.0, 4.0))),
-        "cSGHMC": (cyclical, rated((0.15, 0.5, 1.0, 2.0), decay=DECAY)),
-        "cSGHMC, cold": (cyclical, cold((0.15, 0.5))),
+        "SGLD": (sgld, grid(rate=(0.25, 0.5, 1.0, 2.0))),
+        "SGHMC, cold": (sghmc, grid(rate=(0.15, 0.4), **cold)),
+        "cSGLD": (cyclical, grid(rate=(0.5, 1.0, 2.0, 4.0))),
+        "cSGHMC": (cyclical, grid(rate=(0.15, 0.5, 1.0, 2.0), decay=DECAY)),
+        "cSGHMC, cold": (cyclical, grid(rate=(0.15, 0.5), **cold)),
         "SGNUTS": (trees, both),
-        "SGD": (cycles, [{**each, "number": 1} for each in plain]),
-        "SGD with momentum": (descend, momentum),
-        "path of SGD with momentum": (path, momentum),
-        "constant SGD": (constant, [{"rate": 0.15, "share": each} for each in shares]),
-        "snapshots of SGD": (cycles, plain),
-        "snapshots with momentum": (cycles, rated((0.15, 0.5, 1.5), decay=DECAY)),
-        "Bayes by Backprop": (
-            vary,
-            [{"rate": rate, "initial_std": std} for rate, std in fits],
-        ),
-        "dropout": (
-            drop,
-            [
-                {"rate": rate, "dropped": mask}
-                for rate in (3e-3, 1e-2)
-                for mask in masks
-            ],
-        ),
-        "ensemble": (members, adam),
-        "ensemble, adversarial": (
-            members,
-            [{**each, "adversarial": 0.01} for each in adam],
-        ),
-        "ensemble, five times the budget": (
-            members,
-            [{**each, "share": 1} for each in adam],
-        ),
-        "SWAG": (average, momentum),
-        "Laplace, last layer": (curve, momentum),
+        "SGD": (cycles, grid(rate=plain, decay=1.0, number=1)),
+        "SGD with momentum": (descend, grid(rate=momentum)),
+        "path of SGD with momentum": (path, grid(rate=momentum)),
+        "constant SGD": (constant, grid(rate=0.15, share=shares)),
+        "snapshots of SGD": (cycles, grid(rate=plain, decay=1.0)),
+        "snapshots with momentum": (cycles, grid(rate=(0.15, 0.5, 1.5), decay=DECAY)),
+        "Bayes by Backprop": (vary, grid(rate=some, initial_std=(0.01, 0.05))),
+        "dropout": (drop, grid(rate=some, dropped=masks)),
+        "ensemble": (members, grid(rate=adam)),
+        "ensemble, adversarial": (members, grid(rate=adam, adversarial=0.01)),
+        "ensemble, five times the budget": (members, grid(rate=adam, share=1)),
+        "SWAG": (average, grid(rate=momentum)),
+        "Laplace, last layer": (curve, grid(rate=momentum)),
     }
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 100) if options.small else (ROUNDS, 500)
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
-
-    def task(rounds: int, seed: int, path) -> Task:
-        number = min(NETWORKS, rounds // 2)
-        return Task(posterior, rounds, number, seed, path, options.progress)
-
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
+    task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
     return compare(methods(), task, prepared, options, rounds)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

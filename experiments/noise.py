@@ -1,31 +1,28 @@
-"""What an estimate of the gradient noise does for SGHMC on MNIST, and what it costs: B̂
-= 0 against an online estimate of its diagonal.
+"""What an estimate of the gradient noise does for SGHMC on MNIST, and what it costs.
 
-Network, data, priors and settings are those of the experiment mnist, with minibatches
-drawn afresh, which is where the theory holds. The runs with B̂ = 0 are the very runs of
-that experiment, and are made there if they are not there yet. Where ½εV̂ exceeds the
-friction no noise is injected; the share of coordinates in which that happened is part
-of the result."""
+Settings are those of the experiment mnist with fresh minibatches, where the theory
+holds; the runs with B̂ = 0 are that experiment's own, made there if they are missing.
+Where ½εV̂ exceeds the friction no noise is injected; the result has the share of
+coordinates in which that happened.
+"""
 
 from functools import partial
 
 from booklib.runs import Run
 from experiments import mnist
-from experiments.comparison import Methods, mistakes, named, of_plans
+from experiments.comparison import Methods, mistakes, of_plans
 from experiments.study import Prepared
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
     """List the plans: B̂ = 0, and an estimate from the minibatch of every step."""
-    [plan] = mnist.settings(prepared, small)["SGHMC, fresh minibatches"]
-    estimated = "SGHMC, online noise estimate"
-    return named({plan.method: [plan], estimated: [plan.but(noise_refresh=1)]})
+    zero = "SGHMC, fresh minibatches"
+    [plan] = mnist.settings(prepared, small)[zero]
+    return {zero: [plan], "SGHMC, online noise estimate": [plan.but(noise_refresh=1)]}
 
 
 def look(run: Run) -> dict:
-    """Measure the temperature of the momentum in each tensor of weights at the end of a
-    run, and how often the estimate was clipped.
-    """
+    """Measure the momentum's temperature in each tensor, and the share clipped."""
     state = run.chain.state
     pieces = run.chain.posterior.parameters_of(state.momentum)
     temperature = {

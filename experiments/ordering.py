@@ -1,11 +1,10 @@
-"""Whether cycles and momentum help in the order that Zhang et al. (2020) found on
-CIFAR-10, at the scale of a laptop.
+"""Whether cycles and momentum help in the order of Zhang et al. (2020) on CIFAR-10.
 
-Twenty thousand images of CIFAR-10, averaged to 16 × 16 pixels, a network of two
-convolutions with priors N(0, 1/fan-in), minibatches of 100, and 40 rounds for every
-method; 5,000 other images choose the settings. The samplers are run twice: of the
-posterior, and cold, at the temperature 1/N that the authors' program has by default.
-The small version is on the 5,000 digits."""
+At the scale of a laptop: 20,000 images averaged to 16 × 16 pixels, two convolutions
+with priors N(0, 1/fan-in), minibatches of 100, 40 rounds for every method; 5,000 other
+images choose the settings. Samplers run twice: of the posterior, and cold, at the
+temperature 1/N that the authors' program has by default.
+"""
 
 import math
 from collections.abc import Iterator
@@ -16,9 +15,9 @@ from torch.nn import functional
 from booklib.datasets import Data, cifar10, part, standardise
 from booklib.networks import convolutional_network
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare
-from experiments.neighbours import DECAY, cycles, cyclical, rated, sghmc, sgld
-from experiments.study import Experiment, Options, Prepared
+from experiments.fits import Methods, compare, tasks
+from experiments.neighbours import DECAY, cycles, cyclical, sghmc, sgld
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
@@ -35,32 +34,29 @@ def prepare(options: Options) -> Prepared:
         Data(functional.avg_pool2d(x.view(-1, 3, 32, 32), 2).flatten(1), targets)
         for x, targets in standardise(*cifar10(options.data), 3)
     )
-    return Prepared(
-        part(train, slice(TRAINING)),
-        test,
-        partial(network, (3, 16, 16), (16, 32)),
-        options.folder("ordering"),
-        part(train, slice(TRAINING, TRAINING + VALIDATION)),
-    )
+    network = partial(network, (3, 16, 16), (16, 32))
+    validation = part(train, slice(TRAINING, TRAINING + VALIDATION))
+    folder, train = options.folder("ordering"), part(train, slice(TRAINING))
+    return Prepared(train, test, network, folder, validation)
 
 
 def methods(num_examples: int) -> Methods:
     """List the methods, each with the settings to choose from."""
     plain, momentum = (0.1, 0.3, 1.0), (0.03, 0.1, 0.3)
     found = {
-        "SGD": (cycles, rated(plain, decay=1.0, number=1)),
-        "SGD with momentum": (cycles, rated(momentum, decay=DECAY, number=1)),
-        "snapshots of SGD": (cycles, rated(plain, decay=1.0)),
-        "snapshots with momentum": (cycles, rated(momentum, decay=DECAY)),
+        "SGD": (cycles, grid(rate=plain, decay=1.0, number=1)),
+        "SGD with momentum": (cycles, grid(rate=momentum, decay=DECAY, number=1)),
+        "snapshots of SGD": (cycles, grid(rate=plain, decay=1.0)),
+        "snapshots with momentum": (cycles, grid(rate=momentum, decay=DECAY)),
     }
     for name, temperature in {"": 1.0, ", cold": 1 / num_examples}.items():
-        given = {"temperature": temperature}
-        both = {"decay": DECAY, **given}
+        given = {"rate": plain, "temperature": temperature}
+        both = {"rate": momentum, "decay": DECAY, "temperature": temperature}
         found |= {
-            f"SGLD{name}": (sgld, rated(plain, **given)),
-            f"cSGLD{name}": (cyclical, rated(plain, **given)),
-            f"SGHMC{name}": (sghmc, rated(momentum, **both)),
-            f"cSGHMC{name}": (cyclical, rated(momentum, **both)),
+            f"SGLD{name}": (sgld, grid(**given)),
+            f"cSGLD{name}": (cyclical, grid(**given)),
+            f"SGHMC{name}": (sghmc, grid(**both)),
+            f"cSGHMC{name}": (cyclical, grid(**both)),
         }
     return found
 
@@ -69,22 +65,14 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     network = prepared.network()
     variances = {
-        name: 1.0 if parameter.ndim == 1 else 1 / math.prod(parameter.shape[1:])
+        name: 1 / math.prod(parameter.shape[1:])
         for name, parameter in network.named_parameters()
     }
-    posterior = NetworkPosterior(
-        network, *prepared.train, variances, batch_size=100, minibatches=Passes()
-    )
-
-    def task(rounds: int, seed: int, path) -> Task:
-        number = min(NETWORKS, rounds // 2)
-        return Task(posterior, rounds, number, seed, path, options.progress)
-
-    listed, rounds = (
-        methods(len(prepared.train.targets)),
-        6 if options.small else ROUNDS,
-    )
-    return compare(listed, task, prepared, options, rounds)
+    rule = {"batch_size": 100, "minibatches": Passes()}
+    posterior = NetworkPosterior(network, *prepared.train, variances, **rule)
+    task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
+    listed = methods(len(prepared.train.targets))
+    return compare(listed, task, prepared, options, 6 if options.small else ROUNDS)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

@@ -1,19 +1,14 @@
-"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation by
-SGD, momentum, SGLD and SGHMC.
+"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation.
 
-The ratings are MovieLens-1M or MovieLens-100K where the folder of the data has them;
-they may not be passed on and are not fetched. Without a copy they are made up, as many
-as MovieLens-1M has, from a factor model that is known, and the result says so. As in
-the authors' program, github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the
-training ratings, 4,000 of MovieLens-1M; the model has 20 factors and biases; every
-precision has a Gamma(1, 1) law and is drawn between two stretches of the chain; and the
-ratings of a fifth are predicted from the others, five times. The seeds are these
-fifths. Other than theirs, all methods scale every row by what its ratings say, which
-they do not; there are fewer steps; and the noise of the minibatches is subtracted. For
-that samplers draw minibatches afresh at every step: in a pass over shuffled ratings, by
-which the descents go, errors nearly cancel, and what is subtracted for them would be
-missing. Settings are chosen on a tenth of the first training part, with half of the
-passes. The small version has 3,000 ratings."""
+The ratings are MovieLens where the folder of the data has it; else they are made up
+from a known factor model, and the result says so. As in the authors' program,
+github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the training ratings, there
+are 20 factors and biases, precisions with Gamma(1, 1) laws are drawn between stretches
+of the chain, and a fifth is predicted from the others, five times: the seeds. Other
+than theirs, all methods scale every row by what its ratings say, take fewer steps, and
+subtract the noise of the minibatches, which samplers therefore draw afresh: in passes,
+by which the descents go, errors nearly cancel.
+"""
 
 import math
 import os
@@ -29,26 +24,21 @@ from booklib.datasets import Ratings, made_up_ratings, movielens
 from booklib.factorisation import MatrixFactorisation
 from booklib.results import checksum, circumstances
 from booklib.runs import DivergedError
-from experiments.study import CACHE, Experiment, Options, in_a_name, once, study
+from experiments.study import CACHE, Experiment, Options, grid, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.minibatches import Fresh, MinibatchRule, Passes
+from sgmc.minibatches import Fresh, Passes
 from sgmc.tuning import matched_noise_estimate
 
 FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a fit
 RANK, MADE_UP_RANK = 20, 5
 BURN_IN = 0.3  # share of the passes
 COLD = 5  # an item with at most so many known ratings is cold
-# standard deviations to either side hold 90 % of a normal law
-LEVEL = 1.6448536269514722
+LEVEL = 1.6448536269514722  # standard deviations that hold 90 % of a normal law
 GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0)
 GUESS |= {"user_factors": 3.0, "item_factors": 3.0}
 # Chen et al. (2014), MovieLens-1M
-PUBLISHED = {
-    "SGD": 0.8538,
-    "SGD with momentum": 0.8539,
-    "SGLD": 0.8412,
-    "SGHMC": 0.8411,
-}
+PUBLISHED = {"SGD": 0.8538, "SGD with momentum": 0.8539}
+PUBLISHED |= {"SGLD": 0.8412, "SGHMC": 0.8411}
 
 
 class Prepared(NamedTuple):
@@ -74,6 +64,11 @@ class Task(NamedTuple):
         """Draw where to start, and make the generator of the run."""
         generator = Generator().manual_seed(self.seed)
         return self.posterior.initial_position(1, generator), generator
+
+    def check(self, position: Tensor) -> None:
+        """Raise an error if a run left the finite numbers."""
+        if not position.isfinite().all():
+            raise DivergedError("a run left the finite numbers: lower its step sizes")
 
     @property
     def steps(self) -> int:
@@ -118,19 +113,15 @@ class Average:
 def scaled_kernel(
     posterior: MatrixFactorisation, share: float, hamiltonian: bool
 ) -> SGHMC | SGLD:
-    """Make the sampler whose mass is the curvature to expect; minibatches bring a share
-    of the noise, which is subtracted.
-    """
+    """Make the sampler whose mass is the curvature to expect, with a share of noise."""
     information = posterior.information()
     curvature = information + posterior.prior.value
     loudness = posterior.num_examples / posterior.batch_size - 1
     noise = loudness * information
     if hamiltonian:
         step_size, friction = 4 * share / loudness, 2 * curvature
-        estimate = matched_noise_estimate(
-            curvature, noise, step_size, friction, curvature
-        )
-        return SGHMC(step_size, friction, estimate, curvature)
+        given = curvature, noise, step_size, friction, curvature
+        return SGHMC(step_size, friction, matched_noise_estimate(*given), curvature)
     step_size = 2 * share / loudness
     return SGLD(step_size, noise_estimate=0.5 * step_size * noise, mass=curvature)
 
@@ -138,9 +129,7 @@ def scaled_kernel(
 def descend(
     task: Task, rate: float, precision: float, momentum_decay: float | None = None
 ) -> Prediction:
-    """Go down with a rate that falls to zero in half a wave of a cosine, and predict
-    from where it ends.
-    """
+    """Go down with a rate that falls by half a cosine wave, and predict at its end."""
     position, generator = task.start()
     posterior = task.posterior.given(dict.fromkeys(GUESS, precision) | {"noise": 1.0})
     scale, state = task.posterior.given(GUESS), None
@@ -156,7 +145,7 @@ def descend(
         state = kernel.init(posterior, position, generator) if state is None else state
         for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
-        check_finite(state.position)
+        task.check(state.position)
     means = posterior.predict(state.position, task.users, task.items)[0].double()
     rows, ratings = posterior.data
     users, items = rows[:, 0], rows[:, 1] - posterior.num_users
@@ -165,20 +154,17 @@ def descend(
     return Prediction(means, torch.full_like(means, error))
 
 
-def drawn(
-    posterior: MatrixFactorisation, position: Tensor, generator: Generator
-) -> MatrixFactorisation:
-    """Draw the precisions."""
-    precisions = posterior.draw_hyperparameters(position, generator)
+def drawn(posterior: MatrixFactorisation, *given: object) -> MatrixFactorisation:
+    """Draw the precisions, given a position and a generator."""
+    precisions = posterior.draw_hyperparameters(*given)
     return posterior.given({name: float(x) for name, x in precisions.items()})
 
 
 def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
-    """Sample, and draw the precisions after every pass; the kernel is made anew for
-    them twice, the last time at the end of the burn-in.
-
-    During its first half they are held: factors begin near zero, where precisions are
-    so large that neither would ever leave."""
+    """Sample, and draw the precisions after every pass, but for the first half of the
+    burn-in: factors begin near zero, where precisions are so large that neither would
+    ever leave. The kernel is made anew for them twice.
+    """
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     burn_in, done = task.burn_in, 0
@@ -190,7 +176,7 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
         for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
         done, position = done + task.steps, state.position
-        check_finite(position)
+        task.check(position)
         if number >= burn_in // 2:
             posterior = drawn(posterior, position, generator)
         if number >= burn_in:
@@ -199,9 +185,7 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
 
 
 def gibbs(task: Task) -> Prediction:
-    """Draw users, items and precisions in turn from their exact laws, with all the
-    data: as many sweeps as the others take passes.
-    """
+    """Draw users, items and precisions in turn from their exact laws."""
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     for number in range(task.passes):
@@ -217,34 +201,18 @@ Method = Callable[..., Prediction]  # of a task and settings by name
 PRECISIONS, SHARES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.2), (0.12, 0.25, 0.5)
 
 
-def descents(rates: tuple[float, float], **fixed: float) -> list[dict]:
-    """List settings of a descent."""
-    return [
-        {"rate": rate, "precision": precision, **fixed}
-        for precision in PRECISIONS
-        for rate in rates
-    ]
-
-
+FASTER = grid(precision=PRECISIONS, rate=(0.0005, 0.0015), momentum_decay=0.1)
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGD": (descend, descents((0.005, 0.015))),
-    "SGD with momentum": (descend, descents((0.0005, 0.0015), momentum_decay=0.1)),
-    "SGLD": (partial(walk, hamiltonian=False), [{"share": share} for share in SHARES]),
-    "SGHMC": (partial(walk, hamiltonian=True), [{"share": share} for share in SHARES]),
+    "SGD": (descend, grid(precision=PRECISIONS, rate=(0.005, 0.015))),
+    "SGD with momentum": (descend, FASTER),
+    "SGLD": (partial(walk, hamiltonian=False), grid(share=SHARES)),
+    "SGHMC": (partial(walk, hamiltonian=True), grid(share=SHARES)),
     "Gibbs, all the data": (gibbs, [{}]),
 }
 
 
-def check_finite(position: Tensor) -> None:
-    """Raise an error if a run left the finite numbers."""
-    if not position.isfinite().all():
-        raise DivergedError("a run left the finite numbers: lower its step sizes")
-
-
 def prepare(options: Options) -> Prepared:
-    """Load MovieLens where the folder has it, and make ratings up where nobody asked
-    for a folder.
-    """
+    """Load MovieLens, or make ratings up where nobody asked for a folder."""
     folder = options.folder("recommender")
     if options.small:
         return made_up(folder, *SMALL)
@@ -262,23 +230,16 @@ SMALL = (100, 80, 3_000, 2)
 def made_up(
     folder: Path, num_users: int, num_items: int, num_ratings: int, rank: int
 ) -> Prepared:
-    """Make ratings up from a factor model with as many factors as the one that they are
-    fitted by.
-    """
+    """Make ratings up from a model with as many factors as the one fitted to them."""
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
-    source = (
-        f"made up, from a factor model with {rank} factors and noise of 0.85; no "
-        "MovieLens"
-    )
-    return Prepared(ratings, means, source, rank, folder)
+    source = f"made up, from a factor model with {rank} factors and noise of 0.85"
+    return Prepared(ratings, means, f"{source}; no MovieLens", rank, folder)
 
 
 def parts(
     prepared: Prepared, fold: int, validation: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Choose which ratings to learn from and which to predict: those of a fifth, or for
-    validation a tenth of the others.
-    """
+    """Choose ratings to learn from, and a fifth, or a validation tenth, to predict."""
     number = len(prepared.ratings.ratings)
     order = torch.randperm(number, generator=Generator().manual_seed(0))
     own = torch.arange(number) % FOLDS == fold
@@ -286,46 +247,23 @@ def parts(
     return (others[tenth:], others[:tenth]) if validation else (others, order[own])
 
 
-def rule_of(method: Method) -> MinibatchRule:
-    """Choose passes for a descent, and independent minibatches for a sampler, which
-    subtracts the noise that such have.
-    """
-    return Passes() if method is descend else Fresh()
-
-
 def task_of(
-    prepared: Prepared,
-    train: Tensor,
-    test: Tensor,
-    passes: int,
-    seed: int,
-    minibatches: MinibatchRule,
+    prepared: Prepared, train: Tensor, test: Tensor, passes: int, seed: int, minibatches
 ) -> Task:
-    """Make the posterior of some ratings."""
-    users, items, ratings = prepared.ratings
-    posterior = MatrixFactorisation(
-        users[train],
-        items[train],
-        ratings[train],
-        prepared.rank,
-        num_users=int(users.max()) + 1,
-        num_items=int(items.max()) + 1,
-        batch_size=math.ceil(len(train) / BATCHES),
-        minibatches=minibatches,
-    )
+    """Make the posterior of some ratings, with a rule for its minibatches."""
+    users, items, _ = prepared.ratings
+    size = {"num_users": int(users.max()) + 1, "num_items": int(items.max()) + 1}
+    size |= {"batch_size": math.ceil(len(train) / BATCHES), "minibatches": minibatches}
+    known = (values[train] for values in prepared.ratings)
+    posterior = MatrixFactorisation(*known, prepared.rank, **size)
     return Task(posterior, users[test], items[test], passes, seed)
 
 
 def measure(
     prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
 ) -> dict:
-    """Score predictions: root mean square error and share of ratings in 90 % intervals,
-    of all and of items with hardly a known rating.
-    """
-
-    def root_mean_square(values: Tensor) -> float:
-        return round(float(values.square().mean().sqrt()), 6)
-
+    """Score predictions and 90 % intervals, of all and of items hardly rated."""
+    root_mean_square = lambda values: round(float(values.square().mean().sqrt()), 6)
     ratings = prepared.ratings.ratings[test].double()
     error, width = ratings - prediction.means, LEVEL * prediction.stds
     cold = task.posterior.counts[task.posterior.num_users :][task.items] <= COLD
@@ -380,10 +318,8 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         return row
 
     def ran(name: str, settings: dict, fold: int) -> dict:
-        file = f"{in_a_name(name)}-{fold}"
-        return saved(
-            file, settings, fitted, METHODS[name][0], best.get(name), fold=fold
-        )
+        file, method = f"{in_a_name(name)}-{fold}", METHODS[name][0]
+        return saved(file, settings, fitted, method, best.get(name), fold=fold)
 
     choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
     folds = range(min(options.seeds, FOLDS))
@@ -394,7 +330,7 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
 def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> dict:
     """Try settings on validation ratings, with half of the passes."""
     train, validation = parts(prepared, 0, validation=True)
-    size, rule = max(4, passes // 2), rule_of(method)
+    rule, size = Passes() if method is descend else Fresh(), max(4, passes // 2)
     task = task_of(prepared, train, validation, size, 1_000, rule)
     try:
         prediction = method(task, **settings)
@@ -405,18 +341,12 @@ def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> di
 
 
 def fitted(
-    method: Method,
-    validated: float | None,
-    settings: dict,
-    prepared: Prepared,
-    passes: int,
-    fold: int,
+    method: Method, validated: float | None, settings: dict, prepared, passes, fold
 ) -> dict:
-    """Fit a fold; a descent's intervals are scored with the width that validation
-    ratings give them too.
-    """
+    """Fit a fold; a descent's intervals get the validated width too."""
     train, test = parts(prepared, fold)
-    task = task_of(prepared, train, test, passes, fold, rule_of(method))
+    rule = Passes() if method is descend else Fresh()  # independent for a sampler
+    task = task_of(prepared, train, test, passes, fold, rule)
     before = os.times().user
     prediction = method(task, **settings)
     found = {
@@ -432,9 +362,4 @@ def fitted(
     return found
 
 
-COLUMNS = {
-    "RMSE": "scores.all.rmse .4f",
-    "90 % intervals": "scores.all.coverage .1%",
-    "of cold items": "scores.cold items.coverage .1%",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, by_seed=False)
+EXPERIMENT = Experiment(prepare, run)

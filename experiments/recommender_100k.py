@@ -1,8 +1,4 @@
-"""The recommender on made-up ratings, as many as MovieLens-100K has, at a tenth of the
-cost; its model is known, so that truth can be told.
-
-Everything else is as in :mod:`experiments.recommender`.
-"""
+"""The recommender on made-up ratings, as many as MovieLens-100K has."""
 
 from experiments import recommender
 from experiments.recommender import MADE_UP_RANK, SMALL, Prepared, made_up

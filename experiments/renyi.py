@@ -1,17 +1,12 @@
-"""Variational inference against SGHMC as the reproduction report compared them, and
-with both given the same.
+"""Variational inference against SGHMC as the reproduction report compared them.
 
 Adam-Day et al. fitted a Gaussian with independent weights by Rényi's bound, α = 0.01
-and two draws a step, to a network 784–100–10 with rectified linear units and the prior
-N(0, 1), by Adam at the rate 0.001. In their code the log-likelihood of a minibatch of
-500 is not scaled to all the data, so that the prior weighs a hundred times too much,
-and the fit stops after eleven rounds, each step with the gradients of two draws: the
-first method here. The others have the right scale, and as many gradients as SGHMC,
-whose η = 0.1/N and α = 0.01 are the report's: with the report's bound, with the
-ordinary one, and with drawn outputs of the layers, each with few rounds and with many.
-All see pixels from 0 to 1. Predictions of a fit are averaged over 200 draws; SGHMC
-averages a network a round from the second half of its rounds. The small version is on
-the 5,000 digits."""
+and two draws a step, by Adam at the rate 0.001. Their code does not scale a minibatch's
+log-likelihood to all the data, so that the prior weighs a hundred times too much, and
+stops after eleven rounds: the first method. The others have the right scale, and as
+many gradients as SGHMC, with few rounds and with many. Predictions of a fit average 200
+draws; SGHMC's a network a round from the second half of its rounds.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +15,7 @@ from functools import partial
 from torch import Tensor
 
 from experiments import mnist
-from experiments.fits import COLUMNS, Method, Methods, Task, compare
+from experiments.fits import Method, Methods, Task, compare, tasks
 from experiments.neighbours import sghmc
 from experiments.study import Experiment, Options, Prepared
 from sgmc.approximations import variational
@@ -28,68 +23,39 @@ from sgmc.draws import Draws
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 
-ROUNDS = (10, 80)
-NETWORKS = 200
-ALPHA = 0.01
+ROUNDS, NETWORKS, ALPHA = (10, 80), 200, 0.01
 
 
 class Unscaled(NetworkPosterior):
-    """The posterior that a program follows which forgets N/n: that of the data raised
-    to the power n/N.
-    """
+    """The posterior of a program that forgets N/n: of the data to the power n/N."""
 
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute the energy of a batch."""
-        scale = scale * self.batch_size / self.num_examples
-        return super().energy_of(position, batch, scale)
+        shrunk = scale * self.batch_size / self.num_examples
+        return super().energy_of(position, batch, shrunk)
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute its gradient."""
-        scale = scale * self.batch_size / self.num_examples
-        return super().gradient_of(position, batch, scale)
+        shrunk = scale * self.batch_size / self.num_examples
+        return super().gradient_of(position, batch, shrunk)
 
 
 def vary(task: Task, num_draws: int = 1, **settings) -> Draws:
-    """Fit a Gaussian from the spread 0.1 at which the report's program starts; with as
-    many gradients as the rounds have minibatches.
-    """
-    return variational(
-        task.posterior,
-        task.start(),
-        task.num_networks,
-        num_steps=max(1, task.num_steps // num_draws),
-        learning_rate=1e-3,
-        num_draws=num_draws,
-        **settings,
-        **task.run(),
-    )
+    """Fit a Gaussian, with as many gradients as the rounds have minibatches."""
+    size = {"num_steps": max(1, task.num_steps // num_draws), "num_draws": num_draws}
+    size |= {"learning_rate": 1e-3, **settings}
+    given = task.posterior, task.start(), task.num_networks
+    return variational(*given, **size, **task.run())
 
 
 def as_reported(task: Task) -> Draws:
-    """Fit as the report's program does, to the posterior that lacks N/n, each step with
-    the gradients of two draws.
-    """
+    """Fit the posterior that lacks N/n, a step having the gradients of two draws."""
     given = task.posterior
-    posterior = Unscaled(
-        given.module,
-        *given.data,
-        batch_size=given.batch_size,
-        minibatches=given.minibatches,
-    )
-    return variational(
-        posterior,
-        task.start(),
-        task.num_networks,
-        num_steps=task.num_steps,
-        learning_rate=1e-3,
-        num_draws=2,
-        alpha=ALPHA,
-        **task.run(),
-    )
+    size = {"batch_size": given.batch_size, "minibatches": given.minibatches}
+    unscaled = Unscaled(given.module, *given.data, **size)
+    # each step takes a round's minibatch twice
+    longer = replace(task, posterior=unscaled, rounds=2 * task.rounds)
+    return vary(longer, num_draws=2, alpha=ALPHA)
 
 
 METHODS: dict[str, Method] = {
@@ -101,14 +67,10 @@ METHODS: dict[str, Method] = {
 
 
 def methods(lengths: tuple[int, ...]) -> Methods:
-    """List the methods at so many rounds; nothing is tuned, for the settings are the
-    report's.
-    """
+    """List the methods at so many rounds; the settings are the report's."""
 
     def lasting(method: Method, rounds: int) -> tuple[Method, list[dict]]:
-        def fit(task: Task, rounds: int) -> Draws:
-            return method(replace(task, rounds=rounds))
-
+        fit = lambda task, rounds: method(replace(task, rounds=rounds))
         return fit, [{"rounds": rounds}]
 
     every = {
@@ -123,15 +85,11 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods at each number of rounds."""
     size, many = (100, 50) if options.small else (500, NETWORKS)
     lengths = (4, 12) if options.small else ROUNDS
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Fresh()
-    )
-
-    def task(rounds: int, seed: int, path) -> Task:
-        return Task(posterior, rounds, many, seed, path, options.progress)
-
+    rule = {"batch_size": size, "minibatches": Fresh()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
+    task = tasks(posterior, lambda rounds: many, options)
     return compare(methods(lengths), task, prepared, options, lengths[-1])
 
 
 prepare = partial(mnist.prepare, name="renyi")
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

@@ -1,33 +1,19 @@
-"""MNIST as the reproduction report ran it: rectified linear units, N(0, 1) priors, its
-grids of settings, and its noise.
+"""MNIST as the reproduction report ran it: its grids of settings, and its noise.
 
 Adam-Day et al. tried η in {1, 2, 4, 8}·10⁻⁶ with α in {0.1, 0.01, 0.001} for the
-methods with momentum, and η in {1, 2, 4, 6}·10⁻⁵ for those without; a prior N(0, 1) for
-the samplers and a regularisation in {0.1, 1, 10} for the optimisers; B̂ = 0, fresh
-minibatches, and 50 + 800 rounds. We choose by 42 rounds of each setting on the
-validation digits, which takes a twentieth of the time of full runs.
-
-Their code passes the noise's variance 2αη where a standard deviation is asked for. The
-variance that it injects, (2αη)², is that of SGHMC at the temperature 2αη: the third
-method. The fifth has their falling step size, from η to η/4, with weighted averages.
-
-Two more experiments rest on this file. In figure5 their Figure 5 is run at its
-published settings and from its own start; in figure5_around what they tried around it,
-weight decay, annealing and regularisation, as their program has it."""
+methods with momentum, η in {1, 2, 4, 6}·10⁻⁵ for those without, and regularisations
+{0.1, 1, 10}; B̂ = 0, fresh minibatches, 50 + 800 rounds. We choose by 42 rounds of each
+setting on the validation digits. Their code takes the noise's variance 2αη for a
+standard deviation; its variance (2αη)² is that of SGHMC at the temperature 2αη: the
+third method. The fifth has their step size that falls from η to η/4, with weighted
+averages.
+"""
 
 from booklib import looks
-from booklib.plans import (
-    Annealed,
-    Hamiltonian,
-    Langevin,
-    Nesterov,
-    Plan,
-    Prior,
-    Settings,
-)
+from booklib.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
 from booklib.runs import Run
 from experiments import mnist
-from experiments.comparison import Methods, named, of_plans
+from experiments.comparison import Methods, of_plans
 from experiments.study import Experiment, Options, Prepared
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
@@ -35,20 +21,17 @@ from sgmc.posteriors import NetworkPosterior
 SHORTER = 20  # a run of the tuning has 42 rounds
 # from one network averaged to the next: 800, 400, ..., 1 of them
 GAPS = (1, 2, 4, 8, 16, 40, 80, 160, 400, 800)
-SMALL_GAPS = (1, 2, 4, 8, 16, 40, 80)
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
-    """List the settings to choose from; learning rates times N are those of the report
-    for N = 50,000.
-    """
+    """List the settings; learning rates times N are the report's for N = 50,000."""
     size = {"rounds": 850}
     if small:
         size = {"rounds": 102, "batch_size": 100, "burn_in": 20}
         size |= {"keep_every": 10, "record_every": 5}
     total = len(prepared.train.targets)
 
-    def plan(kernel: Settings) -> Plan:
+    def plan(kernel) -> Plan:
         return Plan(kernel, Prior(1.0), minibatches=Fresh(), **size)
 
     def optimisers(plans: list[Plan]) -> list[Plan]:
@@ -64,16 +47,14 @@ def settings(prepared: Prepared, small: bool) -> Methods:
         for decay in (0.1, 0.01, 0.001)
     ]
     no_momentum = [plan(Langevin(rate / total)) for rate in (0.5, 1.0, 2.0, 3.0)]
-    return named(
-        {
-            "SGHMC": momentum,
-            "SGD with momentum": optimisers(momentum),
-            "SGHMC, variance as scale": [plan.variance_as_scale() for plan in momentum],
-            "SGLD": no_momentum,
-            "SGLD, annealed": [annealed(plan, total) for plan in no_momentum],
-            "SGD": optimisers(no_momentum),
-        }
-    )
+    return {
+        "SGHMC": momentum,
+        "SGD with momentum": optimisers(momentum),
+        "SGHMC, variance as scale": [plan.variance_as_scale() for plan in momentum],
+        "SGLD": no_momentum,
+        "SGLD, annealed": [annealed(plan, total) for plan in no_momentum],
+        "SGD": optimisers(no_momentum),
+    }
 
 
 def annealed(plan: Plan, total: int) -> Plan:
@@ -83,44 +64,41 @@ def annealed(plan: Plan, total: int) -> Plan:
 
 
 def published(prepared: Prepared, small: bool) -> Methods:
-    """List the settings of the report's Figure 5, as they are written and as the
-    program has them.
+    """List the settings of the report's Figure 5, as written and as programmed.
 
-    Weights and biases start uniform on (−2, 2), which is Pyro's choice, but for the
-    last two."""
+    All but the last two start uniform on (−2, 2), which is Pyro's choice.
+    """
     size = {"rounds": 850, "record_every": 25, "average_every": GAPS}
     if small:
         size = {"rounds": 100, "burn_in": 20, "batch_size": 100, "keep_every": 10}
-        size |= {"record_every": 10, "average_every": SMALL_GAPS}
+        size |= {"record_every": 10, "average_every": GAPS[:7]}
     total = len(prepared.train.targets)
 
-    def plan(kernel: Settings) -> Plan:
+    def plan(kernel) -> Plan:
         return Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
 
     sghmc, sgld = plan(Hamiltonian(0.1 / total, 0.01)), plan(Langevin(2.0 / total))
     nesterov, sgd = plan(Nesterov(0.05 / total, 0.01)), plan(Langevin(0.5 / total, 0.0))
-    return named(
-        {
-            "SGHMC, as programmed": [sghmc.variance_as_scale()],
-            "SGD with Nesterov momentum": [nesterov],
-            "SGD": [sgd],
-            "SGLD, as programmed": [sgld.variance_as_scale()],
-            "SGHMC": [sghmc],
-            "SGLD": [sgld],
-            "SGD with Nesterov momentum, small start": [nesterov.but(start="fan-in")],
-            "SGD, small start": [sgd.but(start="fan-in")],
-        }
-    )
+    return {
+        "SGHMC, as programmed": [sghmc.variance_as_scale()],
+        "SGD with Nesterov momentum": [nesterov],
+        "SGD": [sgd],
+        "SGLD, as programmed": [sgld.variance_as_scale()],
+        "SGHMC": [sghmc],
+        "SGLD": [sgld],
+        "SGD with Nesterov momentum, small start": [nesterov.but(start="fan-in")],
+        "SGD, small start": [sgd.but(start="fan-in")],
+    }
 
 
 def around(prepared: Prepared, small: bool) -> Methods:
-    """List what the report tried around its Figure 5: regularisation, weight decay,
-    annealing; and SGHMC's own small start.
+    """List what the report tried around its Figure 5, and SGHMC's own small start.
 
     A number of the regularisation is the standard deviation of a prior in the program:
     0.1, 1 and 10 are the precisions 100, 1 and 0.01. Its weight decay multiplies the
     gradient by η, and once more for the step, so that its learning rate is η², and adds
-    to the precision of the prior, whose gradient is in the sum already."""
+    to the precision of the prior, whose gradient is in the sum already.
+    """
     methods, total = published(prepared, small), len(prepared.train.targets)
     names = ("SGD with Nesterov momentum", "SGD", "SGLD, as programmed")
     [nesterov], [sgd], [sgld] = (methods[name] for name in names)
@@ -135,15 +113,13 @@ def around(prepared: Prepared, small: bool) -> Methods:
     # With a weight decay of 10⁻⁶ their best η is 8·10⁻⁴, whose square times N is 0.032.
     rate = ((0.032 / total) ** 0.5) ** 2
     decayed = nesterov.but(learning_rate=rate, prior=Prior(1.0 + 1e-6))
-    return named(
-        {
-            **regularised(names[0], nesterov),
-            f"{names[0]}, weight decay": [decayed],
-            **regularised("SGD", sgd),
-            "SGLD, annealed, as programmed": [annealed(sgld, total)],
-            "SGHMC, as programmed, small start": [sghmc],
-        }
-    )
+    return {
+        **regularised(names[0], nesterov),
+        f"{names[0]}, weight decay": [decayed],
+        **regularised("SGD", sgd),
+        "SGLD, annealed, as programmed": [annealed(sgld, total)],
+        "SGHMC, as programmed, small start": [sghmc],
+    }
 
 
 def compared(name: str, settings=settings) -> Experiment:
@@ -160,9 +136,7 @@ def compared(name: str, settings=settings) -> Experiment:
 
 
 def look(run: Run, prepared: Prepared) -> dict:
-    """Look at the networks that a run kept, and compute the error rate to be expected
-    when the last network *draws* a label, as the report's program has it.
-    """
+    """Look at the networks kept, and at labels that the last network *draws*."""
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
     kept = looks.measure(posterior, run.reservoir)
     return {"kept": kept, "drawn": looks.drawn(run, run.last)}

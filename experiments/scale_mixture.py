@@ -6,43 +6,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_positive, is_number
-from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors import DataPotential, Likelihood, NetworkPosterior
+from sgmc.posteriors import DataPotential, NetworkPosterior
 
 
 class ScaleMixtureNetwork(NetworkPosterior):
     """The posterior of weights that are large or small: p(θ) = ∏ [πN(θᵢ; 0, σ₁²) + (1 −
     π)N(θᵢ; 0, σ₂²)] (Blundell et al., 2015, eq. 7).
 
-    Its slope is −λ(θ)θ with a precision between those of the parts, λ(θ) = p/σ₁² + (1 −
-    p)/σ₂², p being the probability, given θ, that it is of the first part.
-
-    Args:
-        module: a network f, as for :class:`sgmc.posteriors.NetworkPosterior`.
-        inputs: x, ``(N, ...)``.
-        targets: y, ``(N, ...)``.
-        share: π, more than 0 and less than 1.
-        stds: σ₁ and σ₂.
-        batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
-        likelihood: p(y | f); classes by softmax by default
-            (:mod:`sgmc.posteriors.likelihoods`).
-
-    Raises:
-        ValueError: if the share or the standard deviations are out of their range, or
-            for what a NetworkPosterior does not take.
-
-    Example:
-        >>> posterior = ScaleMixtureNetwork(
-        ...     torch.nn.Linear(4, 3),
-        ...     torch.randn(20, 4),
-        ...     torch.arange(20) % 3,
-        ...     share=0.5,
-        ...     stds=(1.0, 0.01),
-        ... )
-        >>> posterior.grad_log_prior(torch.tensor([[0.001] * 15, [1.0] * 15]))[:, 0]
-        tensor([-9.9005, -1.0000])
+    Its slope is −λ(θ)θ with λ(θ) = p/σ₁² + (1 − p)/σ₂², p being the probability, given
+    θ, that it is of the first part. ``settings`` are those of a NetworkPosterior.
     """
 
     def __init__(
@@ -52,36 +24,13 @@ class ScaleMixtureNetwork(NetworkPosterior):
         targets: Tensor,
         share: float,
         stds: Sequence[float],
-        batch_size: int | None = None,
-        minibatches: MinibatchRule | None = None,
-        likelihood: Likelihood | None = None,
+        **settings: object,
     ):
-        if not (is_number(share) and 0 < share < 1):
-            raise ValueError(
-                f"share must be more than 0 and less than 1, but it is {share!r}: "
-                "with one part take a NetworkPosterior"
-            )
-        if not isinstance(stds, Sequence) or len(stds) != 2:
-            raise ValueError(
-                "stds must be two positive numbers, the standard deviations of the "
-                f"parts, but they are {stds!r}"
-            )
-        for std in stds:
-            check_positive("stds", std)
-        super().__init__(
-            module,
-            inputs,
-            targets,
-            batch_size=batch_size,
-            minibatches=minibatches,
-            likelihood=likelihood,
-        )
+        super().__init__(module, inputs, targets, **settings)
         self.share, self.stds = share, tuple(stds)
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute Σ log p(θᵢ), but for (2π)^½ of each: ``(chains, dim)`` →
-        ``(chains,)``.
-        """
+        """Compute Σ log p(θᵢ), but for (2π)^½ of each, ``(chains,)``."""
         (one, other), squares = self.stds, position.square()
         first = math.log(self.share / one) - 0.5 * squares / one**2
         second = math.log((1 - self.share) / other) - 0.5 * squares / other**2
@@ -91,14 +40,9 @@ class ScaleMixtureNetwork(NetworkPosterior):
         """Compute −λ(θ)θ."""
         one, other = self.stds
         odds = math.log(self.share * other / ((1 - self.share) * one))
-        probability = (
-            position.square().mul_(0.5 / other**2 - 0.5 / one**2).add_(odds).sigmoid_()
-        )
-        return (
-            probability.mul_(1 / one**2 - 1 / other**2)
-            .add_(1 / other**2)
-            .mul_(position)
-            .neg_()
-        )
+        precision = position.square().mul_(0.5 / other**2 - 0.5 / one**2)
+        precision.add_(odds).sigmoid_()
+        precision.mul_(1 / one**2 - 1 / other**2).add_(1 / other**2)
+        return precision.mul_(position).neg_()
 
     with_prior = DataPotential.with_prior

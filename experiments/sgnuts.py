@@ -1,11 +1,10 @@
-"""SGNUTS on networks: repaired and as we read the report, against SGHMC at equal
-gradient evaluations, and the two in turn.
+"""SGNUTS on networks, repaired and as we read the report, against SGHMC at equal costs.
 
-The network is 784–100–10 with ReLU units and N(0, 1) priors, minibatches are drawn
-afresh, and every run starts at a draw from the prior unless its name says otherwise. A
-round is N/n gradient evaluations, whatever trees they are spent on; a tree that is not
-finished at the end of a round counts in the next ones. The students who proposed SGNUTS
-counted N/n trees instead, of up to 1,023 gradients each."""
+A round is N/n gradient evaluations, whatever trees they are spent on; an unfinished
+tree counts in the next rounds. The students who proposed SGNUTS counted N/n trees, of
+up to 1,023 gradients each. Runs start at a draw from the prior, N(0, 1), unless their
+name says otherwise, and draw minibatches afresh.
+"""
 
 import itertools
 import time
@@ -45,9 +44,7 @@ def prepare(options: Options) -> dict[str, Prepared]:
 
 
 def settings(small: bool) -> list[Plan]:
-    """List the plans for seed 0; the small version has 4,000 digits, and starts from
-    small weights as well.
-    """
+    """List the plans for seed 0; the small version has small starts too."""
     size = {"rounds": 70, "burn_in": 20, "record_every": 1}
     if small:
         size |= {"batch_size": 100, "rounds": 30, "burn_in": 5}
@@ -85,18 +82,9 @@ def methods(plan: Plan, head_start: int = HEAD_START) -> list[Plan]:
 
 
 def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) -> dict:
-    """Measure what a gradient costs in each kernel, in milliseconds of the processor,
-    in one process and in turn.
-
-    Returns:
-        A list of measurements for each kernel, and for the gradient alone.
-    """
-    chains = {
-        plan.method: Chain(
-            plan.but(start="fan-in"), prepared.network(), prepared.train, device
-        )
-        for plan in plans
-    }
+    """Measure, in turn, the milliseconds of a gradient alone and in each kernel."""
+    given = prepared.network(), prepared.train, device
+    chains = {plan.method: Chain(plan.but(start="fan-in"), *given) for plan in plans}
     chain, steps = next(iter(chains.values())), itertools.count()
     position = chain.posterior.initial_position(1, chain.generator)
 
@@ -126,26 +114,18 @@ def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) 
 
 
 def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
-    """Run all plans, one seed after the other, and yield the result after each run; at
-    last measure what a gradient costs.
-    """
+    """Run all plans, yield after each run, and at last time a gradient."""
     # energies as weights of SGNUTS compare energies of the order of 100,000
     torch.set_float32_matmul_precision("highest")
     plans = {f"{plan.data} {plan.method}": plan for plan in settings(options.small)}
 
     def ran(name: str, plan: Plan, seed: int) -> dict:
-        run = make_run(
-            plan.but(seed=seed), prepared[plan.data], options, kind=TreeRun, name=name
-        )
-        return run.go(options.progress)
+        given = plan.but(seed=seed), prepared[plan.data], options
+        return make_run(*given, kind=TreeRun, name=name).go(options.progress)
 
-    result = {
-        "data_checksum": {
-            name: checksum(each.train, each.test) for name, each in prepared.items()
-        },
-        "head_start": HEAD_START,
-        "averaged": AVERAGED,
-    }
+    data = {name: checksum(each.train, each.test) for name, each in prepared.items()}
+    result = {"data_checksum": data}
+    result |= {"head_start": HEAD_START, "averaged": AVERAGED}
     choices = {name: [plan] for name, plan in plans.items()}
     for found in study(choices, range(options.seeds), None, ran):
         runs = {data: {} for data in prepared}
@@ -153,28 +133,10 @@ def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
             runs[plans[name].data][plans[name].method] = content["runs"]
         yield (result := result | {"runs": runs})
     data = next(iter(plans.values())).data
-    timed = [
-        plan for plan in plans.values() if plan.data == data and plan.method in COSTS
-    ]
+    names = [f"{data} {method}" for method in COSTS]
+    timed = [plan for name, plan in plans.items() if name in names]
     times = 2 if options.small else 3
     yield result | {"costs": costs(timed, prepared[data], options.device, times)}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the runs by data set and method."""
-    return {
-        f"{data}, {method}": runs
-        for data, methods in result["runs"].items()
-        for method, runs in methods.items()
-    }
-
-
-COLUMNS = {
-    "error, average": "average.error .2%",
-    "log loss": "average.log_loss .4f",
-    "gradients": "gradients .0f",
-    "trees": "trees .0f",
-    "at the limit": "depth_limited .0f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

@@ -1,13 +1,9 @@
-"""Steps per sample on MNIST: m = 1, 3 and 5 steps with εm fixed, at equal numbers of
-samples and at equal numbers of gradients.
+"""Steps per sample on MNIST: m = 1, 3 and 5 with εm fixed, at equal samples and costs.
 
 With the friction C fixed, ε/m is the learning rate η/m² and the momentum decay α/m:
-every sample is then the same stretch εm of the same dynamics, in steps that are m times
-finer. The network is 784–100–10 with rectified linear units and the prior N(0, 1); η =
-2·10⁻⁶ and α = 0.01 at m = 1. With 50,000 digits and fresh minibatches of 500, a round
-is 100 samples. At equal samples the burn-in is 100 rounds for every m, and a larger m
-costs m times more; at equal gradients all have what m = 1 has, and average as many
-networks. The momentum is not drawn afresh. The small version is on the 5,000 digits.
+every sample is the same stretch εm of the same dynamics in finer steps. At equal
+samples a larger m costs m times more; at equal gradients all have what m = 1 has, and
+average as many networks. The momentum is not drawn afresh.
 """
 
 from functools import partial
@@ -16,7 +12,7 @@ from booklib import datasets
 from booklib.datasets import part
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Plan, Prior
-from experiments.comparison import Methods, named, of_plans
+from experiments.comparison import Methods, of_plans
 from experiments.mnist import LAYERS
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh
@@ -43,7 +39,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     # Without fresh momentum m steps a sample are m samples of one step: we may look at
     # the chain as often as at that of m = 1.
     equal = {m: plan.but(num_steps=1) for m, plan in finer.items()}
-    return named(
+    return (
         {"m = 1": [one]}
         | {f"m = {m}, equal gradients": [plan] for m, plan in equal.items()}
         | {f"m = {m}, equal samples": [plan] for m, plan in finer.items()}

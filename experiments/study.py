@@ -1,26 +1,21 @@
 """What all experiments share: what they are given, the loop over methods and seeds,
-what is done only once, and the table of a summary.
+and what is done only once.
 
 A study has methods with settings to choose from. Those of a method are tried by short
 runs with one seed, which validation examples score; the best is then run with every
 seed.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch import nn
 
-from booklib.datasets import (
-    Data,
-    fashion_mnist,
-    letters,
-    notmnist,
-    part,
-    split_digits,
-)
+from booklib.datasets import Data, fashion_mnist, letters, notmnist, part, split_digits
 from booklib.results import ExperimentError
 from booklib.runs import DivergedError
 from sgmc.checkpoints import replace_file
@@ -38,18 +33,6 @@ class Options(NamedTuple):
     device: str = "cpu"  #: a device of torch
     seeds: int = 5  #: number of seeds, 0, 1, ...
     progress: bool = True  #: whether to show progress bars
-    #: of a worker: the seed that it runs, besides seed 0, which has been run before
-    part: int | None = None
-
-    def each_seed(self) -> list[int]:
-        """List the seeds to run.
-
-        Example:
-            >>> options = Options(Path("data"), Path("runs"), seeds=3)
-            >>> options.each_seed(), options._replace(part=2).each_seed()
-            ([0, 1, 2], [0, 2])
-        """
-        return list(range(self.seeds)) if self.part is None else sorted({0, self.part})
 
     def folder(self, name: str) -> Path:
         """Name the folder for the runs of an experiment."""
@@ -69,21 +52,11 @@ class Prepared(NamedTuple):
     others: Mapping[str, Data] = {}  #: what belongs to no class, by name
 
 
-def methods_of(result: dict) -> dict[str, list[dict]]:
-    """List the runs of a result by method."""
-    return {name: content["runs"] for name, content in result["methods"].items()}
-
-
 class Experiment(NamedTuple):
     """An experiment."""
 
     prepare: Callable[[Options], Any]  #: loads the data
     run: Callable[[Options, Any], Iterator[dict]]  #: yields the result after each run
-    columns: Mapping[str, str]  #: of its summary, see :func:`table`
-    rows: Callable[[dict], Mapping[str, list[dict]]] = methods_of  #: of its summary
-    #: whether its seeds are runs of their own, each in files of its own, so that
-    #: several can go at once
-    by_seed: bool = True
     plans: bool = False  #: whether its runs have a :class:`~booklib.plans.Plan`
 
 
@@ -93,9 +66,7 @@ def split(
     network: Callable[[], nn.Module],
     name: str,
 ) -> Prepared:
-    """Load a data set of 60,000 and split it, the first 50,000 for training; the small
-    version has 3,200, 800 and 1,000 digits.
-    """
+    """Load 60,000 images, of which 50,000 are for training; digits if small."""
     if options.small:
         train, validation, test = split_digits()
     else:
@@ -112,22 +83,28 @@ def no_digits(options: Options) -> dict[str, Data]:
     return {"letters": notmnist(options.data), "clothes": clothes}
 
 
+def grid(**values: object) -> list[dict]:
+    """List all combinations of settings; a tuple has those to choose from.
+
+    Example:
+        >>> grid(rate=(0.1, 0.2), decay=0.01)
+        [{'rate': 0.1, 'decay': 0.01}, {'rate': 0.2, 'decay': 0.01}]
+    """
+    several = [each if isinstance(each, tuple) else (each,) for each in values.values()]
+    found = itertools.product(*several)
+    return [dict(zip(values, each, strict=True)) for each in found]
+
+
 def in_a_name(words: str) -> str:
     """Write words as they are in the name of a file."""
     return words.replace(",", "").replace(" ", "-")
 
 
 def once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
-    """Do something, or read what came of it when it was done before.
-
-    Args:
-        path: where to keep it.
-        depends: what it depends on, in what JSON has.
-        make: does it, and returns what JSON has.
+    """Return what is made, or read from a file what was made before.
 
     Raises:
-        ExperimentError: if the file is corrupt, or of something that depends on other
-            things.
+        ExperimentError: if the file is corrupt, or depends on something else.
     """
     if path.exists():
         try:
@@ -156,32 +133,44 @@ def study(
     tried: Callable[[str, int, Any], dict],
     ran: Callable[[str, Any, Any], dict],
     prefer: Callable[[dict], Any] = lambda row: (row["error"], row["log_loss"]),
+    folder: Path | None = None,
+    **depends: object,
 ) -> Iterator[dict[str, dict]]:
     """Tune each method before its first run, and run it with every seed.
 
     Args:
         methods: the settings to choose from, by the name of the method.
         seeds: the seeds, in whose order the methods are run.
-        tried: of a method, the number of one of its settings and the setting, what a
-            short run came to; ``"diverged"`` is among it if it left the finite numbers.
-        ran: of a method, its setting and a seed, the result of a run.
-        prefer: from what was tried to what is least for the best setting; the first of
-            equals is taken.
+        tried: makes a short run of a method, the number of a setting and the setting;
+            ``"diverged"`` is in its result if it left the finite numbers.
+        ran: makes the run of a method, its setting and a seed.
+        prefer: is least for what the best setting was tried to give; ties go first.
+        folder: where to keep results, see :func:`once`; None if runs save themselves.
+        depends: what results depend on besides the setting.
 
     Yields:
-        After each run for each method the ``settings`` where they are a dictionary, the
-        ``tuning``, which is empty where there was no choice, and the ``runs``.
+        After each run, by method, ``settings``, ``tuning`` and ``runs``.
 
     Raises:
         DivergedError: if all settings of a method left the finite numbers.
     """
     found, chosen = {}, {}
+
+    def kept(file: str, setting: Any, make: Callable, *given: object) -> dict:
+        if folder is None:
+            return make(*given)
+        path = folder / f"{in_a_name(file)}.json"
+        return once(path, {"settings": setting, **depends}, partial(make, *given))
+
     for seed in seeds:
         for name, choices in methods.items():
             if name not in found:
                 chosen[name], rows = choices[0], []
                 if len(choices) > 1:
-                    rows = [tried(name, i, each) for i, each in enumerate(choices)]
+                    rows = [
+                        kept(f"tuning-{i}-{name}-0", each, tried, name, i, each)
+                        for i, each in enumerate(choices)
+                    ]
                     whole = [i for i, row in enumerate(rows) if "diverged" not in row]
                     if not whole:
                         raise DivergedError(
@@ -193,44 +182,6 @@ def study(
                 found[name] = {"tuning": rows, "runs": []}
                 if isinstance(chosen[name], dict):
                     found[name]["settings"] = chosen[name]
-            found[name]["runs"].append(ran(name, chosen[name], seed))
+            run = kept(f"{name}-{seed}", chosen[name], ran, name, chosen[name], seed)
+            found[name]["runs"].append(run)
             yield found
-
-
-def table(
-    rows: Mapping[str, Sequence[Mapping]], columns: Mapping[str, str]
-) -> list[str]:
-    """Write a line for each row, averaged over its runs.
-
-    Args:
-        rows: the runs, by the name of the row.
-        columns: by its title, what a column shows: a path into a run and a format. A
-            run that lacks it is left out.
-
-    Example:
-        >>> runs = [{"scores": {"error": 0.25}}, {"scores": {"error": 0.75}}]
-        >>> table({"SGLD": runs}, {"error": "scores.error .1%"})
-        ['      error', 'SGLD  50.0%']
-    """
-    lines = [["", *columns]]
-    for name, runs in rows.items():
-        lines.append([name])
-        for column in columns.values():
-            path, _, form = column.rpartition(" ")
-            values = [_at(run, path.split(".")) for run in runs]
-            values = [value for value in values if value is not None]
-            mean = sum(values) / len(values) if values else None
-            lines[-1].append("" if mean is None else format(mean, form))
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
-        ).rstrip()
-        for first, *others in lines
-    ]
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        value = value[int(key)] if isinstance(value, list) else (value or {}).get(key)
-    return value

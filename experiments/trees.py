@@ -1,14 +1,11 @@
-"""SGHMC and SGNUTS by epochs of N/n samples, a tree being a sample: the table of
-warm-ups of Adam-Day et al. (2022) in its own unit.
+"""SGHMC and SGNUTS by epochs of N/n samples: the warm-ups of Adam-Day et al. (2022).
 
 Their table has, for a warm-up of so many epochs, the accuracy of the average over the
-N/n networks of the epoch that follows. Here are the same averages of probabilities, on
-the test digits, from the start of their program, uniform on (−2, 2). The hybrid is the
-one that they propose, one epoch of SGNUTS and then SGHMC; its first epoch is that of
-SGNUTS, repaired. A tree takes up to 1,023 gradients, so that SGNUTS goes no farther
-than that here, and the sampler as we read their report goes three epochs, as theirs
-did. One SGHMC has next to no noise: a standard deviation 2αη, as their program has it
-at the end of its history. The small version is on the 5,000 digits."""
+N/n networks of the next one, a tree being a sample; here it is of probabilities, on the
+test digits. As a tree takes up to 1,023 gradients, SGNUTS as we read their report goes
+three epochs, as theirs did, and repaired one, before SGHMC: the hybrid that they
+propose. One SGHMC has the noise of their program at the end of its history.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -56,9 +53,7 @@ def settings(small: bool) -> list[Plan]:
 
 
 class SampleBySample(Chain):
-    """A chain whose rounds are single samples, and whose head start is so many epochs
-    of trees.
-    """
+    """A chain whose rounds are samples, and whose head start is epochs of trees."""
 
     def head_start_is_over(self) -> bool:
         """Tell whether the trees of the head start are done."""
@@ -72,10 +67,8 @@ class SampleBySample(Chain):
 
 
 class EpochRun(Run):
-    """A run whose rounds are samples: the networks of whole epochs are averaged, after
-    each of the warm-ups.
-
-    Only their predictions are computed; the seconds are those of the walk.
+    """A run whose rounds are samples, and which averages, and predicts by, the networks
+    of whole epochs after each of the warm-ups; its seconds are those of the walk.
     """
 
     chains = SampleBySample
@@ -92,33 +85,28 @@ class EpochRun(Run):
         return (self.done - 1) // self.chain.gradients_per_round
 
     def predict(self) -> Tensor:
-        """Compute the class probabilities of the network, where they are to be
-        averaged.
-        """
+        """Compute class probabilities where they are to be averaged."""
         needed = self.done == 0 or self.epoch in WARM_UPS
         return super().predict() if needed else self.last
 
     def observe(self) -> None:
-        """Put the network into the average of its epoch, and at the end of that write a
-        line of the table.
-        """
+        """Put the network into the average of its epoch; end that with a line."""
         if self.epoch not in WARM_UPS:
             return
         self.epoch_total += self.last
         samples = self.chain.gradients_per_round
         if self.done % samples == 0:
             average = (self.epoch_total / samples).cpu()
-            self.lines.append(
-                {
-                    "warm_up": self.epoch,
-                    "gradients": self.chain.num_gradients,
-                    "trees": len(self.chain.trees),
-                    "processor_seconds": round(self.walking_seconds, 2),
-                    "average": score(average, self.targets),
-                    "last": score(self.last.cpu(), self.targets),
-                    "length": float(self.chain.state.position.square().sum()),
-                }
-            )
+            line = {
+                "warm_up": self.epoch,
+                "gradients": self.chain.num_gradients,
+                "trees": len(self.chain.trees),
+                "processor_seconds": round(self.walking_seconds, 2),
+                "average": score(average, self.targets),
+                "last": score(self.last.cpu(), self.targets),
+                "length": float(self.chain.state.position.square().sum()),
+            }
+            self.lines.append(line)
             self.epoch_total = torch.zeros_like(self.last)
 
     def record(self) -> None:
@@ -145,27 +133,13 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     data = checksum(prepared.train, prepared.test)
 
     def ran(method: str, plan: Plan, seed: int) -> dict:
-        run = make_run(plan.but(seed=seed), prepared, options, kind=EpochRun)
-        return run.go(options.progress)
+        plan = plan.but(seed=seed)
+        return make_run(plan, prepared, options, kind=EpochRun).go(options.progress)
 
     choices = {plan.method: [plan] for plan in settings(options.small)}
-    for found in study(choices, options.each_seed(), None, ran):
+    for found in study(choices, range(options.seeds), None, ran):
         runs = {method: content["runs"] for method, content in found.items()}
         yield {"data_checksum": data, "runs": runs}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the lines of the table by method and warm-up."""
-    return {
-        f"{method}, after {lines[0]['warm_up']}": lines
-        for method, runs in result["runs"].items()
-        for lines in zip(*(run["epochs"] for run in runs), strict=True)
-    }
-
-
-COLUMNS = {
-    "error": "average.error .2%",
-    "gradients": "gradients .0f",
-    "seconds": "processor_seconds .1f",
-}
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, plans=True)
+EXPERIMENT = Experiment(prepare, run, plans=True)

@@ -1,11 +1,9 @@
-"""Uncertainty on letters, clothes and turned digits: an optimised network against
-SGHMC, from the networks that mnist kept.
+"""Uncertainty on letters, clothes and turned digits: an optimiser against SGHMC.
 
-The point estimate is the last network of SGD with momentum; SGHMC's prediction is the
-average over its reservoir, one network every 25 rounds. So that nobody takes for Bayes
-what averaging does, the optimiser's reservoir is averaged too. All networks are from
-the runs of the experiment mnist, which has to be run before. The small version looks at
-letters drawn from fonts."""
+The point estimate is the last network of SGD with momentum; SGHMC's prediction averages
+its reservoir, one network every 25 rounds, and so that nobody takes for Bayes what
+averaging does, so does a third. All are from runs of mnist, which come first.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +19,7 @@ from experiments.comparison import run_file
 from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc.posteriors import NetworkPosterior
 
-# The run that the networks are from, and whether they are its reservoir or its last
-# one.
+# the run that networks are from, and whether they are its reservoir or its last one
 PREDICTIONS = {
     "SGHMC": ("SGHMC", True),
     "SGD with momentum": ("SGD with momentum", False),
@@ -31,9 +28,7 @@ PREDICTIONS = {
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the digits of the experiment mnist and what is none, and see that its runs
-    are there.
-    """
+    """Load the digits and what is none, and see that the runs of mnist are there."""
     prepared = mnist.prepare(options, "sigmoid")
     for seed in range(options.seeds):
         for method, _ in PREDICTIONS.values():
@@ -47,9 +42,7 @@ def prepare(options: Options) -> Prepared:
 
 
 def networks(folder: Path, method: str, seed: int, average: bool) -> Tensor:
-    """Read the networks that predict, the reservoir of a run or its last network:
-    ``(networks, dim)``.
-    """
+    """Read ``(networks, dim)``, the reservoir of a run or its last network."""
     saved = read_run(run_file(folder, method, seed))
     if saved["done"] < saved["settings"]["rounds"]:
         raise ExperimentError(
@@ -74,11 +67,4 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         yield {**fixed, "methods": methods}
 
 
-COLUMNS = {
-    "log loss": "scores.log_loss .4f",
-    "AUROC letters": "entropy.letters.auroc .4f",
-    "clothes": "entropy.clothes.auroc .4f",
-}
-EXPERIMENT = Experiment(
-    prepare, run, COLUMNS, lambda result: result["methods"], by_seed=False
-)
+EXPERIMENT = Experiment(prepare, run)

@@ -1,14 +1,11 @@
-"""Bayes by Backprop on MNIST: test error against dropout and a plain network, and what
-is left when weights are pruned.
+"""Bayes by Backprop on MNIST, as Blundell et al. (2015), and what pruning leaves.
 
-The networks are those of Blundell et al. (2015), two hidden layers of 400 rectified
-linear units on pixels from 0 to 2.02, with 50,000 digits for training and 10,000 to
-choose settings by; minibatches have 250. The rates of all methods fall to zero; the
-rate of Bayes by Backprop and its first spread are the best, on the validation digits,
-of a dozen settings that were tried with fewer rounds. The weights of Bayes by Backprop
-are pruned by their signal-to-noise, those of the plain network and of dropout by their
-size; predictions are averaged over 30 draws. The small version is on the 5,000 digits,
-with layers of 50 units."""
+Two hidden layers of 400 rectified linear units, on pixels from 0 to 2.02, minibatches
+of 250, rates that fall to zero; the rate of Bayes by Backprop and its first spread are
+the best on the validation digits of a dozen that were tried with fewer rounds. Its
+weights are pruned by their signal-to-noise, others by their size; predictions average
+30 draws. The small version has layers of 50 units.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,10 +18,10 @@ from booklib.networks import multilayer_perceptron
 from booklib.pruning import prune
 from booklib.results import score
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare, networks, predict
-from experiments.neighbours import descend, drop, rated, vary
+from experiments.fits import Methods, Task, compare, networks, predict, tasks
+from experiments.neighbours import descend, drop, vary
 from experiments.scale_mixture import ScaleMixtureNetwork
-from experiments.study import Experiment, Options, Prepared
+from experiments.study import Experiment, Options, Prepared, grid
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
@@ -48,26 +45,22 @@ def prepare(options: Options) -> Prepared:
 
 
 def mixture(task: Task, share: float, narrow: float, **settings) -> Draws:
-    """Fit a Gaussian to the weights when the prior is a mixture πN(0, 1) + (1 − π)N(0,
-    σ²).
-    """
+    """Fit a Gaussian when the prior is a mixture πN(0, 1) + (1 − π)N(0, σ²)."""
     given, stds = task.posterior, (1.0, narrow)
-    size = given.batch_size, given.minibatches
-    posterior = ScaleMixtureNetwork(given.module, *given.data, share, stds, *size)
+    size = {"batch_size": given.batch_size, "minibatches": given.minibatches}
+    posterior = ScaleMixtureNetwork(given.module, *given.data, share, stds, **size)
     return vary(replace(task, posterior=posterior), **settings)
 
 
 def methods() -> Methods:
     """List the methods, each with the settings to choose from."""
     fit = {"rate": 1e-3, "initial_std": 0.003}
+    mixed = {"share": 0.5, "narrow": 0.0025, **fit}
     return {
-        "SGD with momentum": (descend, rated((0.02, 0.05, 0.1))),
-        "dropout": (drop, rated((5e-4, 1e-3, 2e-3), dropped=[0.2, 0.5, 0.5])),
+        "SGD with momentum": (descend, grid(rate=(0.02, 0.05, 0.1))),
+        "dropout": (drop, grid(rate=(5e-4, 1e-3, 2e-3), dropped=[0.2, 0.5, 0.5])),
         "Bayes by Backprop": (vary, [{**fit, "rate": 5e-4}]),
-        "Bayes by Backprop, scale mixture": (
-            mixture,
-            [{"share": 0.5, "narrow": 0.0025, **fit}],
-        ),
+        "Bayes by Backprop, scale mixture": (mixture, [mixed]),
     }
 
 
@@ -91,15 +84,11 @@ def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 50) if options.small else (ROUNDS, 250)
-    posterior = NetworkPosterior(
-        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-    )
-
-    def task(rounds: int, seed: int, path) -> Task:
-        return Task(posterior, rounds, NETWORKS, seed, path, options.progress)
-
+    rule = {"batch_size": size, "minibatches": Passes()}
+    posterior = NetworkPosterior(prepared.network(), *prepared.train, **rule)
+    task = tasks(posterior, lambda rounds: NETWORKS, options)
     more = {"shorter": 5, "look": partial(look, prepared=prepared)}
     return compare(methods(), task, prepared, options, rounds, **more)
 
 
-EXPERIMENT = Experiment(prepare, run, COLUMNS)
+EXPERIMENT = Experiment(prepare, run)

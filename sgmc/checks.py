@@ -1,4 +1,7 @@
-"""Checks at the door: each names the argument, what was given, and what is allowed."""
+"""Checks at the door: each names the argument, what was given, and what is allowed.
+
+jaxtyping and beartype check shapes and types, but no ranges, and do not say what to do.
+"""
 
 import math
 from collections.abc import Callable

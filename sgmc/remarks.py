@@ -95,7 +95,7 @@ def split_r_hat(values: Tensor) -> Tensor:
     coordinates at once.
 
     With B/n the variance of the halves' means and W the mean of their variances, n
-    draws each, R̂² = (n − 1)/n + (B/n)/W.
+    draws each, R̂² = (n − 1)/n + (B/n)/W. ArviZ, which has it too, is an extra.
 
     Args:
         values: ``(num_samples, chains, k)``.

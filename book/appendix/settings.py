@@ -30,9 +30,7 @@ import textwrap
 
 from booklib.claims import claim, in_words
 from booklib.play import play
-from booklib.results import RESULTS, read_result
-from booklib.tables import show_table
-from experiments.published import (
+from booklib.published import (
     PUBLISHED,
     Published,
     compare,
@@ -42,6 +40,8 @@ from experiments.published import (
     said,
     wrong,
 )
+from booklib.results import RESULTS, read_result
+from booklib.tables import show_table
 
 play()  # a claim that fails now shows ✗, and the page goes on
 results = {  # of the runs that store a plan

@@ -1,4 +1,8 @@
-"""What a run depends on, hashed by content, so that another run is told apart."""
+"""What a run depends on, hashed by content, so that another run is told apart.
+
+``joblib.hash`` pickles, and so takes two functions of one name for the same, and no
+function that is defined within another at all.
+"""
 
 import ast
 import copyreg

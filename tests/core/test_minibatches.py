@@ -365,3 +365,20 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
 def test_what_is_no_rule_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+PINNED = {
+    "with replacement": (Fresh(replacement=True), 9, 2, [6, 7], [3, 3]),
+    "the start of a permutation": (Fresh(), 9, 3, [1, 8, 7], [6, 4, 2]),
+    "the first that are different": (Fresh(), 12, 3, [8, 10, 4], [11, 10, 6]),
+    "passes": (Passes(), 8, 3, [4, 1, 3], [7, 6, 2]),
+}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_a_seed_has_the_minibatches_that_it_had(name):
+    """Stored results and checkpoints rest on them."""
+    rule, total, size, *expected = PINNED[name]
+    found = [rule.indices(total, size, 1, 7, step)[0].tolist() for step in (0, 1)]
+    assert found == expected
+    assert rule.replacement == (name == "with replacement")

@@ -7,23 +7,19 @@ import json
 import shlex
 import signal
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
 import torchvision.datasets.utils
 from tqdm import tqdm
 
-import experiments.__main__ as command_line
 from booklib.datasets import digits
 from booklib.networks import multilayer_perceptron
-from booklib.results import RESULTS, ExperimentError, read_result
+from booklib.results import RESULTS, ExperimentError, read_result, runs_of
 from booklib.runs import Run
-from experiments import EXPERIMENTS, comparison, falling, load, mnist
+from experiments import EXPERIMENTS, comparison, falling, mnist
 from experiments.__main__ import main
-from experiments.study import table
 from sgmc import running
-from sgmc.machines import cluster
 from sgmc.posteriors import NetworkPosterior
 
 
@@ -147,7 +143,7 @@ def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys)
     assert point == pytest.approx(
         result["methods"]["SGD with momentum"]["runs"][0]["last"], abs=2e-6
     )
-    assert "AUROC letters" in capsys.readouterr().out
+    assert "SGHMC: {'error': 0." in capsys.readouterr().out
     # The runs without a noise estimate are those of mnist.
     assert run(tmp_path, "noise", "--small", "--seeds", "2") == 0
     noise = json.loads((tmp_path / "runs" / "noise-small.json").read_text())["methods"]
@@ -190,7 +186,7 @@ def test_what_the_matrix_product_rounds_is_small_beside_the_minibatch():
 
 def test_an_unknown_experiment_is_refused(tmp_path, capsys):
     assert run(tmp_path, "minst") == 1
-    assert "there is no experiment 'minst': choose from mnist, " in error_of(capsys)
+    assert "no experiment 'minst': choose from mnist, " in error_of(capsys)
 
 
 def test_missing_data_say_where_to_put_them(tmp_path, capsys, monkeypatch):
@@ -336,68 +332,6 @@ def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypa
     )
 
 
-def without_clocks(thing):
-    """Leave out of a result what another run of it has otherwise: dates, seconds,
-    memory and the command.
-    """
-    if isinstance(thing, dict):
-        return {
-            key: without_clocks(value)
-            for key, value in thing.items()
-            if "seconds" not in key and key not in ("made", "provenance")
-        }
-    return (
-        [without_clocks(each) for each in thing] if isinstance(thing, list) else thing
-    )
-
-
-@pytest.mark.slow
-def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(
-    two_methods, tmp_path, monkeypatch
-):
-    """The workers are threads here, which see the short settings; each writes the files
-    from which the result is put together.
-    """
-    seen = []
-    monkeypatch.setattr(
-        command_line,
-        "workers",
-        lambda number: seen.append(number) or cluster.workers(number, processes=False),
-    )
-    found = []
-    for more in ([], ["--workers", "2"]):
-        folder = tmp_path / f"with{len(more)}"
-        folder.mkdir()
-        assert run(folder, "mnist", "--small", "--seeds", "3", *more) == 0
-        found.append(
-            without_clocks(
-                json.loads((folder / "runs" / "mnist-small.json").read_text())
-            )
-        )
-    assert seen == [2] and found[0] == found[1]
-    assert [len(method["runs"]) for method in found[1]["methods"].values()] == [3, 3]
-
-
-def test_experiments_whose_seeds_do_not_run_apart_have_no_workers(tmp_path, capsys):
-    assert run(tmp_path, "modes", "--small", "--workers", "2") == 1
-    assert "the seeds of modes do not run apart: leave out --workers" in error_of(
-        capsys
-    )
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_experiments_whose_seeds_run_apart_ask_which_ones(name):
-    """One that loops over all seeds on every worker would run each of them
-    everywhere.
-    """
-    source = Path(importlib.import_module(f"experiments.{name}").__file__).read_text()
-    if load(name).by_seed:
-        assert "range(options.seeds)" not in source.replace(
-            "for i in range(options.seeds)",
-            "",  # of files that are there
-        )
-
-
 STORED = [
     path
     for path in sorted(RESULTS.glob("*.json"))
@@ -424,8 +358,7 @@ def test_a_stored_command_is_one_that_runs(path, tmp_path, monkeypatch):
     assert main([*words[3:], "--runs", str(tmp_path)]) == 1
     [options] = seen
     assert not options.small and f"--seeds {options.seeds}" in " ".join(words)
-    rows = load(path.stem).rows(result)
-    assert len(table(rows, load(path.stem).columns)) == 1 + len(rows) > 1
+    assert all(runs_of(result).values()) and runs_of(result)
 
 
 @pytest.mark.slow

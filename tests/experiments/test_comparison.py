@@ -10,7 +10,7 @@ from booklib.networks import multilayer_perceptron
 from booklib.plans import Langevin, Plan, Prior
 from booklib.runs import DivergedError, Run
 from experiments import comparison
-from experiments.comparison import compare, mistakes, named
+from experiments.comparison import compare, mistakes
 from experiments.study import Options, Prepared
 
 SIZE = {"rounds": 16, "burn_in": 4, "batch_size": 10}
@@ -46,7 +46,7 @@ def test_every_seed_runs_with_the_setting_chosen_and_is_yielded(tmp_path):
     plans = [PLAN.but(learning_rate=rate) for rate in (1e-8, 1e-2)]
     results = list(
         compare(
-            named({"SGD": plans, "fixed": [PLAN]}),
+            {"SGD": plans, "fixed": [PLAN]},
             prepared(tmp_path),
             options(tmp_path, seeds=2),
             shorter=2,
@@ -85,7 +85,7 @@ def test_a_result_knows_all_of_its_data(tmp_path):
             }
         )
         [result] = compare(
-            named({"SGD": [PLAN]}),
+            {"SGD": [PLAN]},
             ready._replace(folder=tmp_path / str(part), **changed),
             options(tmp_path, seeds=1),
         )
@@ -105,7 +105,7 @@ def test_a_finished_run_is_looked_at_and_may_be_on_other_data(tmp_path):
         return mistakes(run)
 
     [result, _] = compare(
-        named({"all": [PLAN], "fewer": [PLAN]}),
+        {"all": [PLAN], "fewer": [PLAN]},
         ready,
         options(tmp_path, seeds=1),
         look=look,

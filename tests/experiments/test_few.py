@@ -262,9 +262,3 @@ def test_the_small_experiment_is_prepared_on_the_digits(tmp_path):
         1000,
     ]
     assert data.folder == tmp_path / "few-small" and list(data.others) == ["letters"]
-
-
-def test_the_summary_has_a_line_for_every_way_and_number(tmp_path):
-    found = one_seed(task(tmp_path), prepared(tmp_path), dict.fromkeys(STUDENTS, 0.1))
-    rows = few.rows({"runs": [found]})
-    assert len(rows) == 1 + 4 * 3 + len(STUDENTS) and "last 1" in rows

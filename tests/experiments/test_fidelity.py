@@ -452,4 +452,3 @@ def test_the_whole_experiment_on_small_problems(tmp_path, monkeypatch):
             len(method["runs"]) == 2 for method in content["methods"].values()
         )
         assert content["reference"]["rhat"]["largest"] < 1.5
-    assert len(fidelity.rows(result)) == 2 * (1 + 4)

@@ -22,6 +22,19 @@ from booklib import datasets
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Plan
+from booklib.published import (
+    PUBLISHED,
+    Changed,
+    Published,
+    Tried,
+    Values,
+    compare,
+    in_words,
+    of_plans,
+    of_result,
+    said,
+    wrong,
+)
 from booklib.results import RESULTS, read_result
 from experiments import (
     EXPERIMENTS,
@@ -43,19 +56,6 @@ from experiments import (
     trees,
     uncertainty,
     weights,
-)
-from experiments.published import (
-    PUBLISHED,
-    Changed,
-    Published,
-    Tried,
-    Values,
-    compare,
-    in_words,
-    of_plans,
-    of_result,
-    said,
-    wrong,
 )
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh, Passes
@@ -643,7 +643,7 @@ def test_the_bandit_has_the_network_the_buffer_and_the_harm_of_the_paper(
         def __init__(self, plan, *given):
             plans.append(plan)
 
-        def go(self, progress):
+        def go(self):
             return {"regret": [0]}
 
     monkeypatch.setattr(bandit, "Run", Noted)

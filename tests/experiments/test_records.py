@@ -13,6 +13,7 @@ from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Falling
 from booklib.prediction import reliability_curve
+from booklib.published import in_words
 from booklib.results import RESULTS, read_result
 from experiments import (
     cifar,
@@ -25,7 +26,6 @@ from experiments import (
     weights,
 )
 from experiments.fits import Task
-from experiments.published import in_words
 from experiments.study import Options, Prepared
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
@@ -251,11 +251,15 @@ def test_neighbours_give_their_methods_what_the_chapter_says(tmp_path, monkeypat
         )
 
     monkeypatch.setattr(
-        neighbours, "swag", note("rank", lambda given, more: more["rank"])
+        neighbours.approximations,
+        "swag",
+        note("rank", lambda given, more: more["rank"]),
     )
     monkeypatch.setattr(neighbours, "path", lambda *given: None)
     monkeypatch.setattr(
-        neighbours, "variational", note("local", lambda given, more: more["local"])
+        neighbours.approximations,
+        "variational",
+        note("local", lambda given, more: more["local"]),
     )
     monkeypatch.setattr(
         neighbours, "sample", note("kernel", lambda given, more: given[0])
@@ -263,7 +267,9 @@ def test_neighbours_give_their_methods_what_the_chapter_says(tmp_path, monkeypat
     monkeypatch.setattr(neighbours, "descend", lambda *given: draws)
     monkeypatch.setattr(neighbours, "chain", lambda *given: draws)
     monkeypatch.setattr(
-        neighbours, "constant_sgd", note("noise", lambda given, more: given[0])
+        neighbours.approximations,
+        "constant_sgd",
+        note("noise", lambda given, more: given[0]),
     )
     neighbours.average(task, 0.1)
     neighbours.vary(task, 0.1, 0.1)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import FAULTS, planting
+from tests.faults.mutate import mutants
 from tests.faults.planting import Fault, NoVerdictError, copy_tree, planted, try_fault
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,3 +115,25 @@ def test_what_cannot_be_tried_is_no_verdict(tree):
         planted(replace(FAULT, instead="return a b"), tree),
     ):
         pass
+
+
+def test_mutants_have_one_change_each_and_leave_messages_alone():
+    right = (
+        "def f(a: int, b=1):\n    if not a < 2:\n        raise ValueError(f'{a + 1}')"
+        "\n    return g(a, -b)"
+    )
+    found = {(each.function, each.change) for each in mutants(right)}
+    assert found == {
+        ("f", "not a < 2 → not not a < 2"),
+        ("f", "a < 2 → a <= 2"),
+        ("f", "2 → 3"),
+        ("f", "g(a, -b) → g(-b, a)"),
+        ("f", "-b → +b"),
+        (
+            "f",
+            "if not a < 2:     raise ValueError(f'{a + 1}') → if not not a < 2:     "
+            "raise ValueError(f'{a + 1}')",
+        ),
+    }
+    sources = [each.source for each in mutants(right)]
+    assert len(sources) == 6 and len(set(sources)) == 5  # two ways to one condition

@@ -897,3 +897,9 @@ def test_where_the_decay_is_one_the_momentum_is_forgotten(form):
         rtol=1e-9,
         atol=1e-12,
     )
+
+
+def test_nothing_is_known_of_an_online_estimate_before_its_first_look():
+    """A friction below 1 is let through, and all of TC is spare."""
+    kernel = SGHMC(0.1, 0.5, OnlineNoise("scalar"), temperature=0.5)
+    assert kernel._spare.number == 0.25

@@ -1,15 +1,11 @@
-"""What papers and reports say of their settings, with the place, held against what our
-experiments run.
+"""What papers and reports say of their settings, held against what our experiments run.
 
-An entry of :data:`PUBLISHED` has what one source says of one run, in the words of a
-plan's :meth:`~booklib.plans.Plan.record`, and names what we changed on purpose, to
-which value, and why. All else has to be the same: :func:`compare` says where it is not,
-of the plans in the code or of those that the stored results have.
-
-The entries are data: a file of ``papers`` for each source. Its tables ``said`` and
-``changed`` have what several runs share; a ``run`` lists what is said of it, by the
-name of a table or in full, and what is changed. A list holds values that were tried,
-and ``"none"`` is None.
+An entry of :data:`PUBLISHED` has what one source says of one run, with the place, in
+the words of :meth:`~booklib.plans.Plan.record`, and names what we changed on purpose,
+to which value, and why; all else has to be the same (:func:`compare`). The entries are
+data, a file of ``papers`` for each source: its tables ``said`` and ``changed`` have
+what several runs share; a ``run`` lists what is said of it, by the name of a table or
+in full, and what is changed. A list holds values that were tried; ``"none"`` is None.
 """
 
 import math
@@ -22,6 +18,7 @@ from typing import NamedTuple
 from torch import nn
 
 from booklib.plans import Plan
+from booklib.results import runs_of
 
 Values = dict[str, tuple]  # of each setting, those that are tried
 
@@ -62,17 +59,10 @@ class Row(NamedTuple):
     place: str
     ours: tuple
     expected: object  #: the published value, or what it is changed to
-    verdict: str  #: one of :data:`VERDICTS`
-
-
-VERDICTS = (
-    "the same",
-    "more tried",  # besides what was published
-    "changed",  # on purpose
-    "not recorded",  # in a file that is older than the setting
-    "different",  # without a reason
-    "changed back",  # so that the reason is of no more use
-)
+    #: "the same"; "more tried", besides what was published; "changed", on purpose;
+    #: "not recorded", in an old file; "different", without a reason; or "changed back",
+    #: so that the reason is of no more use
+    verdict: str
 
 
 def said(places: Mapping[str, Mapping[str, object]]) -> dict[str, Said]:
@@ -116,12 +106,10 @@ def of_plans(
     examples: int | None,
     network: nn.Module | None = None,
 ) -> Values:
-    """List the values that plans have of each setting; of plans from an old file, only
-    those that it has.
+    """List the values that plans, or records of plans, have of each setting.
 
-    Derived are ``examples``, N; ``rate``, the learning rate ηN for a mean over the
-    data; and ``stretch``, the time εm of a sample. A tree draws a momentum of its own,
-    so that its ``resample_every`` is 1.
+    Derived are ``examples``, N; ``rate``, ηN, for a mean over the data; and
+    ``stretch``, the time εm of a sample. A tree draws a momentum of its own.
 
     Example:
         >>> from booklib.plans import Langevin
@@ -151,48 +139,21 @@ def of_plans(
 OLD_NAMES = {"epochs": "rounds", "warm_up": "burn_in"}  # of the oldest file
 
 
-def runs_of(result: Mapping) -> dict[str, list[dict]]:
-    """List the runs of a stored result by method; where there are several data sets, by
-    data set and method.
-    """
-    if "methods" in result:
-        return {
-            method: content["runs"] for method, content in result["methods"].items()
-        }
-    found = {}
-    for name, content in result["runs"].items():
-        found |= (
-            {f"{name}, {method}": runs for method, runs in content.items()}
-            if isinstance(content, Mapping)
-            else {name: content}
-        )
-    return found
-
-
 def of_result(result: Mapping) -> dict[str, Values]:
-    """List what the runs of a stored result had, by method, with what was tried before
-    them.
-
-    The examples are counted by the gradients, for a round has N/n samples of m of them;
-    not where samples are trees."""
+    """List what the runs of a stored result had, and what was tried, by method; their
+    examples are counted by the gradients, but for trees.
+    """
     found = {}
     for method, runs in runs_of(result).items():
         plans = [
             {OLD_NAMES.get(name, name): value for name, value in run["plan"].items()}
             for run in runs
         ]
-        plan, gradients, examples = (
-            plans[0],
-            runs[0].get("gradient_evaluations", runs[0].get("gradients")),
-            None,
-        )
+        plan, examples = plans[0], None
+        gradients = runs[0].get("gradient_evaluations", runs[0].get("gradients"))
         if gradients is not None and not runs[0].get("trees"):
-            examples = round(
-                gradients
-                / plan["rounds"]
-                / plan.get("num_steps", 1)
-                * plan["batch_size"]
-            )
+            steps = plan["rounds"] * plan.get("num_steps", 1)
+            examples = round(gradients / steps * plan["batch_size"])
         # runs of the tuning are shorter
         lengths = {name: plan[name] for name in ("rounds", "burn_in")}
         tried = [
@@ -204,8 +165,7 @@ def of_result(result: Mapping) -> dict[str, Values]:
 
 
 def in_words(network: nn.Module) -> str:
-    """Name the layers of a network of fully connected layers, and the activation
-    between them.
+    """Name the fully connected layers of a network, and the activation.
 
     Example:
         >>> in_words(nn.Sequential(nn.Linear(784, 100), nn.ReLU(), nn.Linear(100, 10)))
@@ -233,12 +193,10 @@ def compare(entry: Published, ours: Values) -> list[Row]:
             verdict = "different"
         elif why:
             verdict = "changed back" if _holds(published, values) else "changed"
+        elif isinstance(expected, Tried) and len(values) > len(expected):
+            verdict = "more tried"
         else:
-            verdict = (
-                "more tried"
-                if isinstance(expected, Tried) and len(values) > len(expected)
-                else "the same"
-            )
+            verdict = "the same"
         rows.append(Row(name, published, place, values, expected, verdict))
     return rows
 
@@ -263,9 +221,6 @@ def wrong(rows: Iterable[Row]) -> list[str]:
 
 
 def _holds(expected: object, values: tuple) -> bool:
-    """Whether values are the one expected; or, where several were tried, whether these
-    are among them.
-    """
     if not isinstance(expected, Tried):
         return len(values) == 1 and _equal(expected, values[0])
     return all(any(_equal(one, other) for other in values) for one in expected)
@@ -291,4 +246,6 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-PUBLISHED = tuple(read_papers(Path(__file__).with_name("papers")))
+PUBLISHED = tuple(
+    read_papers(Path(__file__).resolve().parents[1] / "experiments" / "papers")
+)
