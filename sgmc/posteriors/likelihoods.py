@@ -168,7 +168,8 @@ class Softmax(Likelihood):
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(
                 "targets must be class numbers, int64 of shape (N,), not "
-                f"{targets.dtype} {tuple(targets.shape)}"
+                f"{targets.dtype} {tuple(targets.shape)}; for others take "
+                "likelihood=Gaussian(noise_variance=...) or Bernoulli()"
             )
         low, high = (int(extreme) for extreme in targets.aminmax())
         if outputs.ndim != 3 or low < 0 or high >= outputs.shape[-1]:

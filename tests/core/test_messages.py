@@ -99,6 +99,10 @@ MISTAKES = {
         lambda: named(data=LOADER),
         r"^data.*tensors.*DataLoader.*torch\.stack",
     ),
+    "a mask without a likelihood": (
+        lambda: network(targets=X),
+        r"targets.*class numbers.*float32 \(60, 3\).*Gaussian.*Bernoulli\(\)",
+    ),
     "one output and two classes": (
         lambda: network(1, targets=Y.long()),
         r"output for each class.*0 to 1.*likelihood=Bernoulli\(\)",
