@@ -194,7 +194,7 @@ class _WarmUp:
         self.recent = torch.zeros_like(self.start[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
 
-    def tuned(self, step_size: float, mass: Any) -> Kernel:
+    def tuned(self, step_size: float, mass: Any) -> Any:
         return replace(self.kernel, step_size=step_size, mass=mass)
 
     def one_step(self) -> Callable[[float], Tensor]:

@@ -372,19 +372,23 @@ class _Look(NamedTuple):
     ) -> DefaultSGHMC:
         """Choose the kernel, with the given step size if there is one."""
         curvature, loudness = self.curvature, self.loudness
-        longest = LONGEST_STEP / math.sqrt(self.stiffness)
-        step_size = step_size or min(longest, 2 / max(loudness, 1e-12))
+        if step_size is None:
+            longest = LONGEST_STEP / math.sqrt(self.stiffness)
+            step_size = min(longest, 2 / max(loudness, 1e-12))
+        friction = 2 * curvature
+        estimate = matched_noise_estimate(
+            curvature, self.noise, step_size, friction, curvature
+        )
+        number = min(math.ceil(2 / step_size), most)
         share = f"{step_size * loudness / 4:.0%} of what friction needs"
+        reason = f"{self.form}; noise up to {loudness:.3g} times the curvature, {share}"
         return DefaultSGHMC(
             step_size,
-            2 * curvature,
-            matched_noise_estimate(
-                curvature, self.noise, step_size, 2 * curvature, curvature
-            ),
+            friction,
+            estimate,
             curvature,
-            num_steps=min(math.ceil(2 / step_size), most),
-            reason=f"{self.form}; noise up to {loudness:.3g} times the curvature, "
-            + share,
+            number,
+            reason=reason,
             num_examples=self.num_examples,
         )
 
