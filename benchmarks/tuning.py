@@ -21,6 +21,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import process_time
 
 import arviz
 import torch
@@ -36,7 +37,13 @@ from sgmc.kernels.base import Kernel
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
-from sgmc.tuning import DefaultSGHMC, default_kernel, matched_noise_estimate, tune
+from sgmc.tuning import (
+    DefaultSGHMC,
+    default_kernel,
+    defaults,
+    matched_noise_estimate,
+    tune,
+)
 
 DOUBLE = torch.float64
 STEPS = (0.25, 0.5, 1.0, 1.4, 2.0, 4.0)  # in units of the default's
@@ -373,15 +380,12 @@ def looked_at(default: DefaultSGHMC) -> DefaultSGHMC:
     return replace(default, num_steps=math.ceil(default.num_steps / PER_DRAW))
 
 
-def compare(name: str, arguments: argparse.Namespace) -> dict:
-    """Draw the reference, the default, the grid in each form, and the best of it again,
-    five times as long and on other random numbers.
+def try_on(
+    model: Model, default: DefaultSGHMC, arguments: argparse.Namespace
+) -> tuple[Trial, list[Tensor]]:
+    """Draw the reference: what settings are tried on, and the standard deviations of
+    its halves.
     """
-    model = MODELS[name](
-        torch.Generator().manual_seed(arguments.seed), arguments.chains
-    )
-    default, _ = tune(model.noisy, model.positions, seed=arguments.seed)
-    at_mode = default_kernel(model.noisy, model.positions, seed=arguments.seed)
     number = max(8, round(arguments.draws / 50 * model.reference_draws))
     samples, energies, start = draw(
         model.reference(default),
@@ -393,11 +397,39 @@ def compare(name: str, arguments: argparse.Namespace) -> dict:
         arguments.seed + 1,
     )
     truth = {"sd": samples.flatten(0, 1).std(0), "energy": energies.mean()}
-    halves = [
-        part.flatten(0, 1).std(0) for part in samples.split(len(samples) // 2)[:2]
-    ]
+    parts = samples.split(len(samples) // 2)[:2]
     draws = PER_DRAW * max(2, round(model.share * arguments.draws))
     trial = Trial(model, start, truth, draws, arguments.seed + 2)
+    return trial, [part.flatten(0, 1).std(0) for part in parts]
+
+
+def compare_forms(arguments: argparse.Namespace) -> dict:
+    """Tune the network by diagonals, as beyond 200 coordinates, and by whole
+    matrices.
+    """
+    generator = torch.Generator().manual_seed(arguments.seed)
+    model, trial, found = network(generator, arguments.chains), None, {}
+    for name, full in (("diagonals", defaults.FULL), ("whole matrices", 10**4)):
+        defaults.FULL, begun = full, process_time()
+        kernel, _ = tune(model.noisy, model.positions, arguments.seed, progress=False)
+        seconds = process_time() - begun
+        trial = trial or try_on(model, kernel, arguments)[0]
+        row = {"tuned": str(kernel), "seconds": round(seconds, 1)}
+        found[name] = trial.run(looked_at(kernel), own=True, **row)
+    return found
+
+
+def compare(name: str, arguments: argparse.Namespace) -> dict:
+    """Draw the reference, the default, the grid in each form, and the best of it again,
+    five times as long and on other random numbers.
+    """
+    model = MODELS[name](
+        torch.Generator().manual_seed(arguments.seed), arguments.chains
+    )
+    default, _ = tune(model.noisy, model.positions, seed=arguments.seed)
+    at_mode = default_kernel(model.noisy, model.positions, seed=arguments.seed)
+    trial, halves = try_on(model, default, arguments)
+    truth, start, draws = trial.truth, trial.start, trial.draws
     print(f"{name}: {default}", flush=True)
     found = {
         "kernel": str(default),
@@ -448,16 +480,26 @@ def main() -> None:
         metavar="NAME",
         help=f"some of {', '.join(MODELS)}",
     )
+    parser.add_argument(
+        "--forms", action="store_true", help="diagonals and whole matrices, instead"
+    )
     for option, default in (("--chains", 10), ("--draws", 60), ("--seed", 0)):
         parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     # chains that are too hot or too slow stand in the table
     warnings.simplefilter("ignore")
-    options = {name: value for name, value in vars(arguments).items() if name != "only"}
+    options = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in ("only", "forms")
+    }
     command = "python -m benchmarks.tuning " + " ".join(
         f"--{name} {value}" for name, value in options.items()
     )
+    if arguments.forms:
+        store("tuning_forms.json", command + " --forms", compare_forms(arguments))
+        return
     results = {}
     for name in arguments.only or MODELS:
         found = results[name] = compare(name, arguments)
@@ -469,15 +511,17 @@ def main() -> None:
                     flush=True,
                 )
     if not arguments.only:
-        provenance = {
-            "command": command,
-            **circumstances("cpu"),
-            "peak_memory_megabytes": peak_memory("cpu"),
-        }
-        write_result(
-            RESULTS / "tuning.json",
-            {"provenance": provenance, "settings": options, "models": results},
-        )
+        store("tuning.json", command, {"settings": options, "models": results})
+
+
+def store(name: str, command: str, found: dict) -> None:
+    """Write a result with its provenance."""
+    provenance = {
+        "command": command,
+        **circumstances("cpu"),
+        "peak_memory_megabytes": peak_memory("cpu"),
+    }
+    write_result(RESULTS / name, {"provenance": provenance, **found})
 
 
 if __name__ == "__main__":

@@ -139,10 +139,11 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
     if axes != ("...",):
         form += f" ({', '.join(axes)}{',' * (len(axes) == 1)})"
     if not isinstance(value, Tensor):
-        raise ValueError(
-            f"{name} must be {form}, but it is {shown(value)}: use "
-            f"torch.as_tensor({name})"
-        )
+        remedy = f"use torch.as_tensor({name})"
+        array = isinstance(value, list | tuple) or hasattr(value, "__array__")
+        if hasattr(value, "__len__") and not array:  # a loader, a data set
+            remedy = "put its examples together by torch.stack or torch.cat"
+        raise ValueError(f"{name} must be {form}, but it is {shown(value)}: {remedy}")
     enough = (
         value.ndim >= len(axes) - 1 if axes[0] == "..." else value.ndim == len(axes)
     )

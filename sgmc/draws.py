@@ -249,6 +249,7 @@ class Draws:
         name: str = "position",
         *,
         posterior: Any = None,
+        predictive: Mapping[str, Callable[[Tensor], Tensor]] | None = None,
         coords: Mapping[str, Any] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
     ):
@@ -261,6 +262,9 @@ class Draws:
                 into its parameters by name where it has such (``named``), and a group
                 ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
                 and ``arviz.compare``.
+            predictive: for a group ``posterior_predictive``, by name: functions from
+                positions ``(chains, dim)`` to what is predicted, ``(chains, ...)``,
+                such as ``lambda x: network.predict(x, inputs)``.
             coords: the values of the dimensions, as for ``arviz.from_dict``.
             dims: the names of the dimensions of each variable, chain and draw apart.
 
@@ -271,6 +275,8 @@ class Draws:
             ['posterior', 'sample_stats']
         """
         check_instance("name", name, str, '"position"')
+        example = '{"y": lambda position: ...}'
+        check_instance("predictive", predictive, Mapping | None, example)
         # here, because it takes a second to import and most users of draws do without
         import arviz
 
@@ -286,6 +292,10 @@ class Draws:
             batch = posterior.gather(None)  # all the data
             groups["log_likelihood"] = self._each(
                 lambda x: {"log_likelihood": posterior.log_likelihoods(x, batch)}
+            )
+        if predictive is not None:
+            groups["posterior_predictive"] = self._each(
+                lambda x: {key: function(x) for key, function in predictive.items()}
             )
         for group, tensors in groups.items():
             groups[group] = {

@@ -230,9 +230,12 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
     except NotImplementedError:
         raise
     except (RuntimeError, TypeError, IndexError) as error:
+        remedy = ""
+        if "type" in str(error):
+            remedy = ". Positions and data need one type, such as position.double()"
         raise ValueError(
             f"the potential cannot take a position of shape {tuple(position.shape)}, "
-            f"{position.dtype}: {error}"
+            f"{position.dtype}: {error}{remedy}"
         ) from error
 
 

@@ -287,7 +287,7 @@ def remark_virial(values: Tensor, cause: str = "") -> list[str]:
     if mean == mean and abs(mean - 1) <= max(OFF, limit):
         return []
     size = "wide" if not mean < 1 else "narrow"
-    if mean < 0:
+    if not mean >= 0:  # NaN where it has grown beyond all numbers
         cause = "U falls outwards: the sign may be wrong, or a prior missing"
     return [
         f"the samples are too {size}: the mean of (θ − c)·∇U(θ)/(T·dim) is "

@@ -2,6 +2,8 @@
 and that a model means what it says.
 """
 
+from typing import Any
+
 import torch
 from torch import Generator, Tensor
 
@@ -41,6 +43,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"position has {position.shape[1]} coordinates, but the potential has dim "
             f"= {potential.dim}"
         )
+    _check_prior(potential, position)
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)
     gradient: object = evaluate(
@@ -59,6 +62,23 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
         )
     check_model(potential.of_few_examples(), position, generator)
     potential.check(position, generator)
+
+
+def _check_prior(potential: Any, position: Tensor) -> None:
+    """Raise a ValueError unless a potential's ``log_prior``, if it has one, gives a
+    number a chain: what it gives otherwise may broadcast, or fail elsewhere.
+    """
+    try:
+        with torch.no_grad():
+            value = evaluate(lambda: potential.log_prior(position), position)
+    except (AttributeError, NotImplementedError):
+        return
+    if getattr(value, "shape", None) != position.shape[:1]:
+        raise ValueError(
+            f"log_prior must return one number a chain, ({len(position)},), but it "
+            f"returned {shown(value)}: add up the coordinates by .sum(-1), and write "
+            "0 * position.sum(-1) for a flat prior"
+        )
 
 
 def check_model(potential: Potential, position: Tensor, generator: Generator) -> None:

@@ -12,14 +12,13 @@
 # Level: second course · Reading: about 43 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
-# A chain leaves hundreds of networks behind, and every one of them has to be stored, and evaluated for every prediction; this chapter says how few will do, which ones, and what one network can learn from all of them.
+# A chain leaves hundreds of networks, each of which has to be stored, and evaluated for every prediction; how few will do, which ones, and what can one network learn from all of them?
 #
 # **You will learn** to
 #
-# * tell how much a chain loses when only every $k$-th draw is kept,
-# * choose draws by herding, prove how near their average is to that of all, and say what is lost when the features are badly chosen,
-# * distil an average over many networks into one, and say what one network cannot represent,
-# * weigh predictive distance against megabytes, multiplications and gradients, on digits.
+# * tell how much a chain loses when only every $k$-th sample is kept,
+# * choose samples by herding, and say what is lost when the features are badly chosen,
+# * distil an average over many networks into one, and say what one network cannot represent.
 #
 # **You will need** {doc}`/book/tutorial/markov_chains`, {doc}`/book/tutorial/sghmc` and {doc}`/book/studies/uncertainty`.
 
@@ -61,9 +60,8 @@ DOUBLE = torch.float64
 # Could a few of the draws stand for all?
 # We want to keep $K$ of them, each with the same weight, so that averages stay plain means.
 #
-# Take a posterior that fits on paper: a Bayesian linear regression with two weights, and 300 draws of a slow chain.
-# The next cell keeps eight of them in five ways.
-# `thin` and `herd` are what this chapter is about: the first takes draws at even distances, the second chooses them so that a mean comes out right.
+# Take a Bayesian linear regression with two weights, and 300 draws of a slow chain.
+# The next cell keeps eight of them in five ways: `thin` takes draws at even distances, and `herd` chooses them so that a mean comes out right.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -110,9 +108,8 @@ panels[5].axis("off")
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-few-idea` is the chapter in small.
-# Neighbours in a chain repeat each other, so the last eight have too little spread.
-# A choice that looks at the mean can be better than chance; but it keeps only what it was told to look at: compare the two panels of herding.
+# In {numref}`fig-few-idea` the last eight have too little spread, because neighbours in a chain repeat each other.
+# A choice that looks at the mean can be better than chance, but it keeps only what it was told to look at: compare the two panels of herding.
 
 
 # %% tags=["hide-input"]
@@ -171,8 +168,8 @@ claim(
 #
 # ## Thinning
 #
-# A chain with strong autocorrelation has many draws and few {term}`effective ones <effective draws>`.
-# So it should lose little by {term}`thinning`, when only every $k$-th draw is kept, and on a chain whose autocorrelations are $\rho^j$ we can say how little.
+# A chain with strong autocorrelation has many draws and few {term}`effective ones <effective draws>`, so it should lose little by {term}`thinning`, when only every $k$-th draw is kept.
+# Where the autocorrelations are $\rho^j$ we can say how little.
 #
 # ```{prf:theorem} What thinning costs
 # :label: thm-few-thinning
@@ -188,9 +185,8 @@ claim(
 #
 # The {ref}`proof <proof-few-thinning>` is in the appendix.
 #
-# So thinning never helps the average {cite:p}`geyer1992`; what it saves is memory and time.
-# Keep as many draws as the chain has effective ones, $S/\tau$, so that $h = 1$, and the variance is larger by 31 per cent; keep twice as many, and it is 8 per cent.
-# (If predicting costs as much as sampling, thinning can even help: {cite:t}`owen2017`, and {ref}`ex-few-cost`.)
+# So thinning never helps the average {cite:p}`geyer1992`, but saves memory and time; with a fixed sum to spend it may help ({ref}`ex-few-cost`).
+# Keep as many draws as the chain has effective ones, $S/\tau$, so that $h = 1$, and the variance is larger by 31 per cent; with twice as many it is 8 per cent.
 
 # %%
 rho, S, many = 0.9, 1_000, 2_000  # 2,000 chains, as coordinates of one
@@ -225,7 +221,7 @@ for K in squares:
 show_table(["kept", "kept per effective draw", "variance", "h coth h"], rows)
 
 # %% [markdown]
-# Variances are the exact ones of {eq}`eq-few-thinned`, in units of that of all 1,000 draws; the claims compare them with 2,000 chains.
+# Variances are the exact ones of {eq}`eq-few-thinned`, in units of that of all 1,000 draws.
 # The chain has 53 effective draws, so a tenth of the draws would do.
 
 # %% tags=["hide-input"]
@@ -328,9 +324,8 @@ claim(
 #
 # The {ref}`proof <proof-few-herding>` is in the appendix.
 #
-# Chance falls like $1/\sqrt K$, and herding like $1/K$, if there is a ball.
-# With few features and many draws there is one, and it is large.
-# With more features than draws, the usual case for networks, the ball shrinks, and after one choice there is none ({ref}`ex-few-simplex`).
+# Chance falls like $1/\sqrt K$, and herding like $1/K$, if there is a ball, as with few features and many draws.
+# With more features than draws, the usual case for networks, there is none after one choice ({ref}`ex-few-simplex`).
 #
 # ## What herding keeps
 #
@@ -402,8 +397,7 @@ upper.legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-few-regression` has both theorems in it, and the warning.
-# In the upper half random draws lie on the line of their theorem, and herding with products falls faster, like $1/K$.
+# In the upper half of {numref}`fig-few-regression` random draws lie on the line of their theorem, and herding with products falls faster, like $1/K$.
 # In the lower half herding by the weights alone has next to no variance.
 
 # %% tags=["hide-input"]
@@ -465,7 +459,7 @@ claim(
 #
 # Train one network, the *student*, to predict what the draws predict on average, the *teacher's* $\bar p$: this is called *distillation* {cite:p}`bucila2006,hinton2015`, and for a chain of SGLD *Bayesian dark knowledge* {cite:p}`korattikara2015`.
 #
-# Let $q(y \mid x, w)$ be what a student with the weights $w$ predicts, and $x$ be drawn from some law of inputs. We look for the weights with the least
+# Let $q(y \mid x, w)$ be what a student with the weights $w$ predicts, and $x$ be drawn from some distribution of inputs. We look for the weights with the least
 #
 # $$
 # \begin{aligned}
@@ -474,7 +468,7 @@ claim(
 # \end{aligned}
 # $$ (eq-few-distil)
 #
-# The second form is a cross-entropy with probabilities in the place of labels: a log likelihood with *soft targets*.
+# The second form is a cross-entropy with probabilities instead of labels: a log likelihood with *soft targets*.
 # So a student is a `NetworkPosterior` like any other, and any descent trains it.
 #
 # ```{prf:theorem} What a student comes to
@@ -487,8 +481,7 @@ claim(
 #
 # The {ref}`proof <proof-few-student>` is in the appendix.
 #
-# The second part is how {cite:t}`korattikara2015` do it, while SGLD runs; we have the draws, so `lessons` averages them once, *offline*.
-#
+# {cite:t}`korattikara2015` use the second part, while SGLD runs; we have the draws, so `lessons` averages them once.
 # Inputs need no labels, so we add copies with noise, $x_i + N(0, s^2I)$.
 #
 # ```{prf:theorem} A linear student of a regression
@@ -527,19 +520,17 @@ claim(
 
 # %% [markdown]
 # The student of the theorem knows the mean of the draws, and how unsure they are *on average*.
-# But one thing no single network can have: the disagreement of {prf:ref}`def-disagreement`,
+# But no single network can have the disagreement of {prf:ref}`def-disagreement`,
 #
 # $$
 # \mathcal D(x) = H\bigl(\bar p(\cdot \mid x)\bigr) - \frac1S\sum_sH\bigl(p(\cdot \mid x, \theta_s)\bigr),
 # $$
 #
-# the part of the doubt that comes from the networks' not agreeing.
-# It can tell a smudged digit, of which every network is unsure, from a letter, on which they contradict one another; for one network $\mathcal D = 0$.
+# which tells a smudged digit, of which every network is unsure, from a letter, on which they contradict one another; for one network $\mathcal D = 0$.
 #
 # ## Digits, live
 #
-# Now networks: sixty of them with 50 hidden units, from the second half of 60 epochs of SGHMC over 4,000 digits.
-# Herding looks at predictions for a quarter of the training digits; we score on test digits.
+# We take sixty networks with 50 hidden units from the second half of 60 epochs of SGHMC over 4,000 digits, herd by predictions for a quarter of the training digits, and score on test digits.
 
 # %%
 train, test = digits()
@@ -633,10 +624,10 @@ plt.show()
 # %% [markdown]
 # In the upper half of {numref}`fig-few-live` ten evenly thinned networks are far nearer to the sixty than another chain is.
 # Five herded networks beat five random ones, and so do five at even distances.
-# The dashed line is the other chain: *the two averages differ by more than anything that keeping loses*, so that at least one of them is off by half of that.
-# The lower half says that ten networks keep most of the disagreement, and one has none.
+# The dashed line is the other chain: *the two averages differ by more than anything that keeping loses*.
+# Below, ten networks keep most of the disagreement, and one has none.
 #
-# The student's distance is that of a single network of the chain, and yet it predicts the labels much better: it has learned what the teacher says of 4,000 digits, and guesses on others.
+# The student's distance is that of a single network of the chain, and yet it predicts the labels much better.
 
 # %% tags=["hide-input"]
 because = "three seeds of chains and starts agree, with room"
@@ -705,9 +696,9 @@ claim(
 #
 # `python -m experiments run few` keeps 300 networks of 784–100–10, ten minibatches apart, from the second half of 60 passes over 50,000 digits.
 # Herding looks at predictions for the 10,000 validation digits.
-# Students with 30, 100 and 400 hidden units learn from the 50,000 digits and a copy of them with noise, $s = 0.2$; one with 100 sees no copy, and one network learns the labels in the place of lessons.
+# Students with 30, 100 and 400 hidden units learn from the 50,000 digits and a copy of them with noise, $s = 0.2$; one with 100 sees no copy, and one network learns the labels instead.
 # Each has 6,000 minibatches of 500, as the chain had, and a rate that was chosen on the validation digits.
-# First the distance from the average over all 300, for the four ways to keep some; {numref}`fig-few-mnist` draws the same.
+# The first table and {numref}`fig-few-mnist` show the distance from the average over all 300.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "few.json")
@@ -768,7 +759,7 @@ axes.legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# And the choices that one would really make, with their costs.
+# The second table shows the choices that one would really make, with their costs.
 
 # %% tags=["hide-input"]
 one = result["sizes"]["network"]
@@ -798,8 +789,8 @@ show_table([*heads, "MB", "time"], rows)
 #
 # {numref}`fig-few-mnist` and the tables say four things.
 #
-# * *Ten networks of 300 come near to what all predict, and score worse.* Evenly thinned, they are at a quarter of the distance of another chain, but the log loss is 0.125 in the place of 0.105, and the area for letters 0.886 in the place of 0.920: by their autocorrelation the 300 are worth about fourteen.
-# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are about equally near; random ones need half as many again, and the last ones are far worse. Thinning needs no features and no look at any data.
+# * *Ten networks of 300 come near to what all predict, and score worse.* Evenly thinned, they are at a quarter of the distance of another chain, but the log loss is 0.125 instead of 0.105, and the area for letters 0.886 instead of 0.920: by their autocorrelation the 300 are worth about fourteen.
+# * *They should be spread out; how they are chosen matters less.* Herded and evenly thinned networks are about equally near; random ones need half as many again, and the last ones are far worse.
 
 # %% tags=["hide-input"]
 because = "the stored result; means over the seeds"
@@ -892,7 +883,7 @@ claim(
 )
 
 # %% [markdown]
-# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses: their distance is that of means of fewer than 2 independent networks, not fourteen. An autocorrelation knows only the places where its chain has been.
+# * *The chain is the weak point.* The distance of two chains is that of means of fewer than 2 independent networks, not fourteen: an autocorrelation knows only the places where its chain has been.
 # * *A student is a good network, and no copy of its teacher.* At best, with 400 units, its distance on inputs that it has not seen is that of a single network of the chain. From 100 units on its error is less than that of the teacher; but so is that of a network that learned the labels. More units bring a student nearer, as {cite:t}`vadera2020` found.
 #
 
@@ -1049,12 +1040,10 @@ claim(
 #
 # ## In practice
 #
-# * Thin evenly, and keep twice as many networks as the chain has effective ones: that adds 8 per cent to the variance of the average, and as many as the effective ones 31.
-#   That says what is lost of *this* chain's average; only another chain says how far it is from the posterior's.
-# * Spend what is left on a second chain.
-# * Herd when the draws come in no order, or from many chains of different quality, or when a handful must do; take features that hold all that you will ask for, and look at what you did not put into them.
-# * Distil when one network is all that can be shipped. Compare the student with a network that learned the labels with the same budget, on inputs that neither has seen; and do not ask it what the draws disagreed about.
-# * Report the distance between two chains beside every other distance.
+# * Thin evenly, and keep twice as many networks as the chain has effective ones: that adds 8 per cent to the variance of the average.
+# * Spend what is left on a second chain, and report the distance between the two beside every other distance.
+# * Herd when the draws come in no order, or when a handful must do; take features that hold all that you will ask for.
+# * Distil when one network is all that can be shipped, and compare the student with a network that learned the labels with the same budget.
 #
 # ## Formulas
 #
@@ -1065,13 +1054,12 @@ claim(
 # | $K$ random draws | $E\,e_K^2 = \frac{\sigma_\varphi^2}K\cdot\frac{S - K}{S - 1}$, {eq}`eq-few-random` |
 # | $K$ herded draws | $e_K^2 \le \frac{D^2}K\cdot\frac{S - K}{S - 1}$, and $e_K \le \frac1K\max(D, D^2/2r)$ with a ball, {prf:ref}`thm-few-herding` |
 # | what a student learns | $J(w) = E_x\,KL(\bar p\,\|\,q)$, {eq}`eq-few-distil` |
-# | what it cannot have | disagreement, {prf:ref}`def-disagreement` |
 #
 # ## Change it
 #
 # * In the first example make the chain fast: `slow = SGLD(0.5, mass=regression.precision)`. The last eight draws in the first panel are then spread out, and the claim on their variance shows ✗: it was the autocorrelation that kept them together.
-# * Set `rho, S, many = 0.99, 1_000, 2_000` in the cell on thinning. The table then has five effective draws in the place of 53, and ten kept draws are almost as good as all.
-# * Give the student a shorter training: `cycle_length=30` in the place of `cycle_length=480`. The claim that it is about as far as one random network shows ✗: it is twice as far.
+# * Set `rho, S, many = 0.99, 1_000, 2_000` in the cell on thinning. The table then has five effective draws instead of 53, and ten kept draws are almost as good as all.
+# * Give the student a shorter training: `cycle_length=30` instead of `cycle_length=480`. The claim that it is about as far as one random network shows ✗: it is twice as far.
 #
 # ## Exercises
 #
@@ -1155,7 +1143,7 @@ claim(
 # ```{solution} ex-few-innermost
 # :class: dropdown
 #
-# First 0, so that $u = 0$. Then the least $\lvert u + \varphi\rvert$ of those left is at $-1$ or $1$, and after it the other one makes $u = 0$ again; and so on outwards. The first $2k + 1$ are $-k, \dots, k$, with the variance $k(k + 1)/3$ in the place of $m(m + 1)/3$.
+# First 0, so that $u = 0$. Then the least $\lvert u + \varphi\rvert$ of those left is at $-1$ or $1$, and after it the other one makes $u = 0$ again; and so on outwards. The first $2k + 1$ are $-k, \dots, k$, with the variance $k(k + 1)/3$ instead of $m(m + 1)/3$.
 # Of many normal draws the $K$ innermost lie in an interval in which the density is nearly its value at 0, $1/\sqrt{2\pi}$; its length is $\sqrt{2\pi}K/S$, and the variance of a uniform law on it a twelfth of the square, $\frac\pi6(K/S)^2$. Herding keeps nearly these, as every pair of neighbours on both sides cancels.
 # ```
 #

@@ -178,8 +178,8 @@ plt.show()
 # For a regression add `likelihood=Gaussian(noise_variance=...)` of `sgmc.posteriors`.
 # Batch normalisation is refused, because with it there is no posterior ({doc}`/book/studies/cifar`).
 # A run is on the device of its start, so on a GPU module, data and generator must be there, too; this book has run on CPUs alone.
-# All parameters of the module are sampled; to keep a layer fixed, apply it to the inputs beforehand.
-# You choose a learning rate, as for training: if 0.2 trains your network with the *mean* loss over $N$ examples, take $0.2/N$ here, because the energy is a sum.
+# Parameters that are frozen, by `requires_grad_(False)`, stay what they are and are not sampled; a frozen backbone is computed fastest once, before: give its outputs as inputs.
+# You choose a learning rate, as for training: if 0.2 trains your network with the *mean* loss over $N$ examples, take $0.2/N$ here, because the energy is a sum; where an example has many targets, such as the pixels of a mask, divide by their number, too.
 # The other number, 0.1, is one minus the momentum of SGD.
 
 # %%
@@ -513,6 +513,7 @@ again = Draws.load(Path(folder.name) / "samples.pt")
 other = sample(*settings, 100, warm_up=20, seed=1)
 both = Draws.pool([again, other])  # the chains of two runs
 inference_data = both.to_arviz(posterior=posterior)  # for ArviZ, with loo and compare
+# and with predictive={"y": lambda position: ...} a group posterior_predictive
 
 # %% tags=["hide-input"]
 claim(

@@ -216,7 +216,13 @@ class NamedPosterior(DataPotential):
         ``(chains,)``.
         """
         values, log_jacobian = self.parameters.constrain(position)
-        return run_model(self._log_prior_of, values) + log_jacobian
+        value = run_model(self._log_prior_of, values)
+        if value.shape != log_jacobian.shape:
+            raise ValueError(
+                "log_prior must return a number, such as the sum of what it adds up, "
+                f"but it returned {tuple(value.shape[1:])}: use .sum()"
+            )
+        return value + log_jacobian
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
         """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n,
@@ -251,6 +257,7 @@ class NamedPosterior(DataPotential):
             2, Generator(self.data[0].device).manual_seed(0)
         )
         few = [tensor[None, :2] for tensor in self.data]
+        cast = ". Parameters and data need one type, such as targets.float()"
         expected = {"log_prior": (), "log_likelihood": (few[0].shape[1],)}
         for (name, shape), position in itertools.product(
             expected.items(), (positions, positions[:1])
@@ -263,14 +270,13 @@ class NamedPosterior(DataPotential):
                 raise ValueError(
                     f"{name} cannot be called with the parameters"
                     f"{' and a batch' * bool(batch)}: {type(error).__name__}: {error}"
+                    f"{cast * ('type' in str(error))}"
                 ) from error
             if value.shape[1:] != shape:
-                what = "one number for each example of the batch, (n,)"
-                if not shape:
-                    what = "a number, such as the sum of what it adds up"
                 raise ValueError(
-                    f"{name} must return {what}, but with {few[0].shape[1]} examples "
-                    f"it returned {tuple(value.shape[1:])}"
+                    f"{name} must return one number for each example of the batch, "
+                    f"(n,), but with {few[0].shape[1]} examples it returned "
+                    f"{tuple(value.shape[1:])}"
                 )
 
 
@@ -316,6 +322,13 @@ def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
     with without_validation():
         try:
             return over_chains(function, values, *batch)
+        except ValueError as error:
+            if "must only return Tensors" not in str(error):
+                raise
+            raise ValueError(
+                "a model's function must return a tensor, and no number of Python: "
+                "write torch.zeros(()) for a flat prior in place of 0.0"
+            ) from error
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise

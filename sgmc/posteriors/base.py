@@ -58,6 +58,12 @@ class DataPotential(Potential):
         minibatches: MinibatchRule | None = None,
         dim: int | None = None,
     ):
+        if not isinstance(data, Sequence | Tensor):  # such as a loader, read here
+            raise ValueError(
+                f"data must be a sequence of tensors, such as (x, y), but it is a "
+                f"{type(data).__name__}: put its examples together by torch.stack or "
+                "torch.cat, or, if they are many, on the disk"
+            )
         rule = Fresh() if minibatches is None else minibatches
         check_instance("minibatches", rule, MinibatchRule, "Passes()")
         given = [

@@ -119,8 +119,13 @@ class Bernoulli(Likelihood):
         dtype, one for each output, and the outputs for parameters of zero are not a
         sigmoid's ½.
         """
-        binary = bool(((targets == 0) | (targets == 1)).all())
-        right = binary and targets.dtype == outputs.dtype
+        if not ((targets == 0) | (targets == 1)).all():
+            low, high = (float(extreme) for extreme in targets.aminmax())
+            raise ValueError(
+                f"targets must be zeros and ones, but go from {low:g} to {high:g}: use "
+                "(targets > 0), if these are two classes"
+            )
+        right = targets.dtype == outputs.dtype
         _check_numbers(outputs, targets, "zeros and ones", right)
         _check_logits(bool((outputs == 0.5).all()), "sigmoid")
 
@@ -163,14 +168,16 @@ class Softmax(Likelihood):
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(
                 "targets must be class numbers, int64 of shape (N,), not "
-                f"{targets.dtype} {tuple(targets.shape)}"
+                f"{targets.dtype} {tuple(targets.shape)}; for others take "
+                "likelihood=Gaussian(noise_variance=...) or Bernoulli()"
             )
         low, high = (int(extreme) for extreme in targets.aminmax())
         if outputs.ndim != 3 or low < 0 or high >= outputs.shape[-1]:
             raise ValueError(
                 "the module must give an output for each class, but gives "
                 f"{tuple(outputs.shape[2:])} of an example, and the targets are from "
-                f"{low} to {high}"
+                f"{low} to {high}; for one output and two classes take "
+                "likelihood=Bernoulli(), with float targets of the outputs' shape"
             )
         sums_to_one = bool((outputs.sum(-1) - 1).abs().max() < 1e-3)
         _check_logits(sums_to_one and outputs.shape[-1] > 1, "softmax")

@@ -2,10 +2,11 @@
 draws.
 """
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -89,19 +90,18 @@ def adapt(
     and a diagonal mass, the same for all chains.
 
     The step size follows the mean acceptance of all chains by
-    :class:`~sgmc.tuning.adaptation.DualAveraging`.
-    After a first tenth of the steps, the draws of all chains are gathered in windows,
-    each twice as long as the one before; at the end of each the mass becomes the
-    inverse of the draws' variances, and the search for the step size starts anew. The
-    last fifth is for the step size alone (the schedule of Stan, simplified).
+    :class:`~sgmc.tuning.adaptation.DualAveraging`. After a first tenth of the steps,
+    the draws of all chains are gathered in windows, each twice as long as the one
+    before; at the end of each the mass becomes the inverse of the draws' variances, and
+    the search for the step size starts anew. The last fifth is for the step size alone
+    (the schedule of Stan, simplified).
 
-    A chain that starts where the potential is steep may need far smaller steps than the
-    others, which would outvote it. Hence in the first half of the steps the slowest
-    chain leads: that of the least acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0,
-    as long as this is less than a quarter of the target. A chain that rejects even a
-    step of u^¾ at its start, u being the precision, is beyond help and leads nobody.
-    Chains that have not moved in a window have no part in its variances. A chain that
-    does not move in the last fifth either is named in a warning.
+    In the first half of the steps the slowest chain leads instead, that of the least
+    acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0, while this is less than a
+    quarter of the target: where it is steep, the others would outvote it. A chain that
+    rejects even a step of u^¾ at its start, u being the precision, leads nobody. Chains
+    that have not moved in a window have no part in its variances, and one that does not
+    move in the last fifth is named in a warning.
 
     Args:
         kernel: a kernel with a step size and a mass that reports its acceptance:
@@ -111,8 +111,8 @@ def adapt(
         position: where the chains start, ``(chains, dim)``.
         num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With
             many chains fewer will do.
-        seed: seed of the warm-up, the only source of randomness; the numbers are not
-            those of :func:`sgmc.sampling.sample` with this seed.
+        seed: seed of the warm-up, whose numbers are not those of
+            :func:`sgmc.sampling.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
         checkpoint: where to save the warm-up, or from which to go on.
         progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
@@ -139,65 +139,63 @@ def adapt(
     check_count("num_steps", num_steps, at_least=20)
     if not 0 < target_acceptance < 1:
         raise ValueError(
-            "target_acceptance must lie between 0 and 1, but it is "
-            f"{target_acceptance!r}"
+            f"target_acceptance must lie between 0 and 1, but is {target_acceptance!r}"
         )
     check_kernel(kernel)
     check_start(potential, position, seed)
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
-        raise ValueError(
-            f"{type(kernel).__name__} has no step_size and mass to adapt: give a "
-            "kernel like NUTS or HMC"
-        )
-    warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
-    drive(
-        warm_up,
-        num_steps,
-        checkpoint=checkpoint,
-        title="warm-up",
-        kept="the kernel is tuned by what was seen so far",
-        progress=progress,
-    )
-    if (stuck := warm_up.stuck()).any():
+        raise _unsuitable(kernel, "step_size and mass to adapt")
+    run = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
+    words = dict(title="warm-up", kept="the kernel is tuned by what was seen so far")
+    drive(run, num_steps, checkpoint=checkpoint, progress=progress, **words)
+    # of what has not moved since the last window, if that is long enough ago to tell
+    stuck = ~run.moments.moved() & (run.done >= run.last + 10)
+    if stuck.any():
         warnings.warn(
-            f"{name_chains(stuck)} did not move in the last "
-            f"{num_steps - warm_up.last} steps of the warm-up, for the step_size that "
-            "suits the others is too large there: start elsewhere, or see what the "
-            "potential does at the position that is returned",
+            f"{name_chains(stuck)} did not move in the last {num_steps - run.last} "
+            "steps of the warm-up, for the step_size that suits the others is too "
+            "large there: start elsewhere, or see what the potential does at the "
+            "position that is returned",
             stacklevel=2,
         )
-    return warm_up.tuned(), warm_up.state.position
+    return run.tuned(run.averaging.average, run.mass.value), run.state.position
 
 
+def _unsuitable(kernel: Kernel, what: str) -> ValueError:
+    name = type(kernel).__name__
+    return ValueError(f"{name} has no {what}: give a kernel like NUTS or HMC")
+
+
+@dataclass(eq=False)
 class _WarmUp:
-    """The state of one call of :func:`adapt`."""
+    """The state of one call of :func:`adapt`: a job of :func:`sgmc.running.drive`."""
 
-    def __init__(self, kernel, potential, position, num_steps, seed, target):
-        self.depends = dict(
-            kernel=kernel,
-            potential=potential,
-            start=position,
-            num_steps=num_steps,
-            seed=seed,
-            target=target,
-        )
+    kernel: Any
+    potential: Potential
+    start: Tensor
+    num_steps: int
+    seed: int
+    target: float
+
+    def __post_init__(self):
         # one matrix for all steps, which is factorised once
-        self.mass, self.done, self.target = Matrix(kernel.mass), 0, target
-        self.kernel = dataclasses.replace(kernel, mass=self.mass)
-        self.potential = potential
-        seed = derived_seed(seed, "warm-up")
-        self.generator = Generator(position.device).manual_seed(seed)
-        self.state = self.kernel.init(potential, position, self.generator)
-        self.ends = set(window_ends(num_steps))
-        self.first, self.lead = num_steps // 10, num_steps // 2
-        self.last = max(self.ends)
-        self.moments = Moments(position)
+        self.mass, self.done = Matrix(self.kernel.mass), 0
+        seed = derived_seed(self.seed, "warm-up")
+        self.generator = Generator(self.start.device).manual_seed(seed)
+        first = self.tuned(self.kernel.step_size, self.mass)
+        self.state = first.init(self.potential, self.start, self.generator)
+        self.ends = window_ends(self.num_steps)
+        self.last, self.lead = self.ends[-1], self.num_steps // 2
+        self.moments = Moments(self.start)
         # with which positions still move
-        smallest = torch.finfo(position.dtype).eps ** 0.75
+        smallest = torch.finfo(self.start.dtype).eps ** 0.75
         able = self.one_step()(smallest) > 0.5
         self.able = able if able.any() else ~able
-        self.recent = torch.zeros_like(position[self.able, 0])
+        self.recent = torch.zeros_like(self.start[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
+
+    def tuned(self, step_size: float, mass: Any) -> Any:
+        return replace(self.kernel, step_size=step_size, mass=mass)
 
     def one_step(self) -> Callable[[float], Tensor]:
         return one_step_acceptance(
@@ -213,23 +211,18 @@ class _WarmUp:
         return DualAveraging(step_size, self.target)
 
     def advance(self) -> None:
-        kernel = dataclasses.replace(
-            self.kernel, step_size=self.averaging.step_size, mass=self.mass
-        )
+        kernel = self.tuned(self.averaging.step_size, self.mass)
         self.state, info = kernel.step(self.potential, self.state, self.generator)
         self.done += 1
         if not hasattr(info, "acceptance"):
-            raise ValueError(
-                f"{type(kernel).__name__} has no acceptance to adapt by: give a "
-                "kernel like NUTS or HMC"
-            )
+            raise _unsuitable(kernel, "acceptance to adapt by")
         self.averaging.update(self.followed(info.acceptance))
         self.moments.update(self.state.position)
         if self.done in self.ends:
             self.mass = Matrix(1 / self.moments.variance())
-        if self.done in self.ends or self.done == self.first:
+        if self.done in (*self.ends, self.num_steps // 10):
             self.moments = Moments(self.state.position)
-        if self.done in self.ends or self.done == self.lead:
+        if self.done in (*self.ends, self.lead):
             self.averaging = self.search(self.averaging.average)
 
     def followed(self, acceptance: Tensor) -> float:
@@ -243,22 +236,11 @@ class _WarmUp:
             return float(acceptance[slowest])
         return float(acceptance.mean())
 
-    def stuck(self) -> Tensor:
-        """Tell which chains have not moved since the last window, if that is long
-        enough ago to tell, ``(chains,)``.
-        """
-        return ~self.moments.moved() & (self.done >= self.last + 10)
-
-    def tuned(self) -> Kernel:
-        return dataclasses.replace(
-            self.kernel, step_size=self.averaging.average, mass=self.mass.value
-        )
-
     def check(self) -> None:
         pass  # kernels with an acceptance stay where energies are finite
 
     def settings(self) -> dict[str, object]:
-        return self.depends
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def state_dict(self) -> dict:
         return {
@@ -272,7 +254,7 @@ class _WarmUp:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        device = self.state.position.device
+        device = self.start.device
         saved = tree_map_only(Tensor, lambda tensor: tensor.to(device), saved)
         self.done, self.recent = saved["done"], saved["recent"]
         self.mass = Matrix(saved["mass"])
@@ -289,9 +271,8 @@ class Moments:
 
     def __init__(self, start: Tensor):
         self.start, self.last, self.count = start.clone(), start.clone(), 0
-        self.mean, self.squares = (
-            torch.zeros_like(start, dtype=torch.float64) for _ in range(2)
-        )
+        self.mean = torch.zeros_like(start, dtype=torch.float64)
+        self.squares = torch.zeros_like(self.mean)
 
     def update(self, position: Tensor) -> None:
         """Take in a draw of every chain, ``(chains, dim)``."""
@@ -313,12 +294,10 @@ class Moments:
         moved = moved if moved.any() else ~moved
         mean = self.mean[moved]
         n = self.count * len(mean)
-        squares = self.squares[moved].sum(0) + self.count * (
-            mean - mean.mean(0)
-        ).square().sum(0)
-        return ((n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(
-            self.start.dtype
-        )
+        between = self.count * (mean - mean.mean(0)).square().sum(0)
+        squares = self.squares[moved].sum(0) + between
+        found = (n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))
+        return found.to(self.start)
 
 
 def window_ends(num_steps: int) -> list[int]:
@@ -330,8 +309,7 @@ def window_ends(num_steps: int) -> list[int]:
         [125, 175, 275, 800]
     """
     first, last = num_steps // 10, num_steps - num_steps // 5
-    length = max(5, num_steps // 40)
-    ends = []
+    length, ends = max(5, num_steps // 40), []
     end = first + length
     # otherwise the next but one would not fit, and this window takes what is left
     while end + 2 * length * 2 <= last:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
-from tqdm import tqdm
 
 from sgmc.checks import check_dims, check_positive
 from sgmc.kernels.sghmc import SGHMC, SGHMCState
@@ -17,16 +16,18 @@ from sgmc.matrices import Matrix, as_matrix
 from sgmc.noise import estimate_noise_variance
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
-from sgmc.sampling import DivergenceError
+from sgmc.running import Store, drive
+from sgmc.sampling import DivergenceError, flatten, unflatten
 from sgmc.starting import check_start
 
 # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
 LONGEST_STEP = 0.5
 MOST_STEPS = 10_000  # of a draw
 MANY = 200_000  # gradients of each chain, which tune announces before it takes them
+LOUD = 100  # noise over curvature from which the chains of tune take all the data
 FULL = 200  # coordinates up to which curvature and noise are whole matrices
 FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
-# chains that the tuning makes, and how many draws of each
+# chains that the tuning makes, and how many draws of each in a turn
 _CHAINS, _DRAWS = 20, 10
 _LOOKS = 10  # number of random directions
 _TOGETHER = 64  # number of positions at which gradients are computed at once
@@ -61,23 +62,17 @@ def matched_noise_estimate(
             is no stationary law, or B̂ exceeds C.
 
     Example:
-        >>> from sgmc.splittings.linear_laws import sghmc_chain
-        >>> noise_estimate = matched_noise_estimate(
-        ...     2.0, noise_variance=4.0, step_size=0.4, friction=3.0
-        ... )
-        >>> chain = sghmc_chain(2 * torch.eye(1), 0.4, 3.0, 4.0, noise_estimate)
-        >>> round(float(chain.stationary_covariance()[0, 0]), 12)
-        0.5
+        >>> matched_noise_estimate(2.0, 4.0, step_size=0.5, friction=3.0)
+        2.5
     """
     check_positive("step_size", step_size)
     check_dims(
         curvature=curvature, noise_variance=noise_variance, friction=friction, mass=mass
     )
-    a, v = (
-        as_matrix(curvature, "curvature", positive=True),
-        as_matrix(noise_variance, "noise_variance"),
-    )
-    c, m = as_matrix(friction, "friction"), as_matrix(mass, "mass", positive=True)
+    a = as_matrix(curvature, "curvature", positive=True)
+    v = as_matrix(noise_variance, "noise_variance")
+    c = as_matrix(friction, "friction")
+    m = as_matrix(mass, "mass", positive=True)
     room = m - 0.5 * step_size * c
     if min((room - 0.25 * step_size**2 * a).eigenvalues) <= 0:
         raise ValueError(
@@ -90,9 +85,8 @@ def matched_noise_estimate(
     if min(spare) < -1e-6 * max(map(abs, spare)):
         raise ValueError(
             "friction must be at least the noise estimate that belongs to step_size "
-            f"= {step_size:g}, but their difference has an "
-            f"eigenvalue of {min(spare):g}: take a smaller step_size, more friction "
-            "or a larger batch"
+            f"= {step_size:g}, but their difference has an eigenvalue of "
+            f"{min(spare):g}: take a smaller step_size, more friction or a larger batch"
         )
     return estimate.value
 
@@ -114,10 +108,8 @@ class DefaultSGHMC(SGHMC):
     num_examples: int | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"SGHMC(step_size={self.step_size:.4g}, num_steps={self.num_steps}): "
-            f"{self.reason}"
-        )
+        size = f"step_size={self.step_size:.4g}, num_steps={self.num_steps}"
+        return f"SGHMC({size}): {self.reason}"
 
     def __str__(self) -> str:
         return repr(self).replace(": ", ":\n  ").replace("; ", "\n  ")
@@ -165,27 +157,21 @@ def default_kernel(
     """Tune SGHMC from the curvature A of the energy and the covariance V of the
     gradient noise at a mode, or averaged over some draws.
 
-    Mass M = A, so that all directions are of one size and a standard deviation is
-    crossed in a time of one; friction C = 2A, the critical one; B̂ from
-    :func:`matched_noise_estimate`; and ε = min(½, 2/ν), ν being the largest eigenvalue
-    of A⁻¹V: a gradient then brings at most half of the noise that friction needs, and
-    of an error in V̂ at most half goes into the temperature. A draw is taken every 2/ε
-    steps, but at most 10,000.
+    M = A, C = 2A (critical damping), ε = min(½, 2/ν) where ν is the largest eigenvalue
+    of A⁻¹V, B̂ from :func:`matched_noise_estimate`, and a draw every 2/ε steps, but at
+    most 10,000. A gradient then brings at most half of the noise that friction needs.
+    On a Gaussian with constant noise the draws have exactly the target's covariance;
+    elsewhere compare with half the step size, by :func:`~sgmc.tuning.half_step`, or
+    tune again at the draws.
 
     With N examples and minibatches of n, A grows like N and V like N²/n, so that ν is
-    about N/n − 1: mass, friction and noise estimate belong to one N, and ε to one N/n.
-    Tune with all the examples, not with some of them.
-
-    On a Gaussian with constant noise the draws have exactly the target's covariance.
-    Elsewhere A and V are those of a Gaussian that touches the target, and the draws are
-    as good as that is: compare with half the step size, by
-    :func:`~sgmc.tuning.half_step`, or tune again at the draws.
+    about N/n − 1: tune with all the examples, not with some of them.
 
     Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's
-    entries are the lengths of the rows of ∇²U, from the products ∇²U z with random
-    signs z. The stiffest direction then bounds the step, ε = min(1/(2√κ), 2/ν), where κ
-    is its curvature after division by A, and ν its noise. Noise that coordinates share
-    is not subtracted, and heats the stiffest direction to about 1½ at most.
+    entries are the lengths of the rows of ∇²U, from products ∇²U z with random signs z,
+    and ε = min(1/(2√κ), 2/ν), κ being the curvature of the stiffest direction after
+    division by A, and ν its noise. Noise that coordinates share is not subtracted, and
+    heats the stiffest direction to about 1½ at most.
 
     Args:
         potential: the target, with its minibatches.
@@ -223,7 +209,7 @@ def default_kernel(
             "find_mode(potential, position), or draws",
             stacklevel=2,
         )
-    kernel = _choose(look, step_size)
+    kernel = look.kernel(step_size)
     if kernel.num_steps * kernel.step_size < 1.99:  # the time of a draw is two
         warnings.warn(
             f"num_steps is {kernel.num_steps:,}, where a step_size of "
@@ -235,27 +221,33 @@ def default_kernel(
 
 
 def tune(
-    potential: Potential, position: Tensor, seed: int = 0, progress: bool = True
+    potential: Potential,
+    position: Tensor,
+    seed: int = 0,
+    progress: bool = True,
+    checkpoint: Store | None = None,
 ) -> tuple[DefaultSGHMC, Tensor]:
     """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws
     from these.
 
-    The curvature of a mode may be that of nowhere else. Where a posterior is bent, and
-    most where it is flat along a circle, a direction that is soft at the mode is stiff
-    at another draw; the mode's step is then too long for it and its noise estimate too
-    small. So twice, twenty chains make ten draws with a quarter of the step, and
-    :func:`default_kernel` averages curvature and noise over where they are.
+    The curvature of a mode may be that of nowhere else: where a posterior is bent, a
+    direction that is soft at the mode is stiff at another draw. So twice, twenty chains
+    make ten draws with a quarter of the step, and :func:`default_kernel` averages
+    curvature and noise over where they are.
 
     Each chain takes about 160/ε gradients of minibatches, ε being the step size at the
-    mode: 320 where they are quiet, 80·N/n where they are not. A warning announces more
-    than 200,000 of them. Ctrl-C ends the tuning at once.
+    mode: 320 where they are quiet, 80ν where the noise is ν times the curvature. Up to
+    200 coordinates and beyond ν = 100 it takes 320 gradients of all the data instead. A
+    warning announces more than 200,000. Ctrl-C stops it after its present draw, a
+    second one at once.
 
     Args:
         potential: the target, with its minibatches.
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
             or several ``(chains, dim)``.
         seed: seed of the looks and of the chains.
-        progress: whether to show a progress bar on a terminal.
+        progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
+        checkpoint: where to save the chains, or from which to go on.
 
     Returns:
         The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains,
@@ -273,72 +265,132 @@ def tune(
         >>> round(kernel.step_size, 6), start.shape
         (0.05, torch.Size([20, 2]))
     """
-    for turn in range(2):
+    tuning = _Tuning(potential, position, seed)
+    number = 2 * _DRAWS * tuning.kernel.num_steps
+    if number > MANY:
+        warnings.warn(
+            f"tune takes about {number:,} gradients of minibatches in each of "
+            f"{len(tuning.state.position)} chains; larger batches need fewer",
+            stacklevel=2,
+        )
+    words = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
+    drive(tuning, 2 * _DRAWS, checkpoint=checkpoint, progress=progress, **words)
+    if tuning.done < 2 * _DRAWS:
+        raise KeyboardInterrupt
+    return default_kernel(potential, tuning.position, seed), tuning.position
+
+
+class _Tuning:
+    """The chains of one call of :func:`tune`: a job of :func:`sgmc.running.drive`."""
+
+    def __init__(self, potential: Potential, position: Tensor, seed: int):
+        self.potential, self.position, self.seed = potential, position, seed
+        self.start, self.done = position, 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at the positions, and start chains there with a quarter of the step."""
         with warnings.catch_warnings():
             # what is said of a mode is no longer true of the draws
             warnings.simplefilter("ignore")
-            look = _look(potential, position, seed)
-            usual = _choose(look)
-            careful = _choose(look, usual.step_size / 4, 4 * MOST_STEPS)
-        if look.far and usual.num_steps == MOST_STEPS:
+            look = _look(self.potential, self.position, self.seed)
+        if look.far and look.kernel().num_steps == MOST_STEPS:
             raise ValueError(
                 f"position is some {look.far:.3g} standard deviations from a mode, and "
                 "its gradients are so noisy that chains would hardly leave it: begin "
                 "at a mode, such as find_mode(potential, position)"
             )
-        number = (2 - turn) * _DRAWS * careful.num_steps
-        if turn == 0 and number > MANY:
-            warnings.warn(
-                f"tune takes about {number:,} gradients of minibatches in each of "
-                f"{max(_CHAINS, len(position))} chains; larger batches need fewer",
-                stacklevel=2,
+        self.target = self.potential
+        if look.curvature.ndim == 2 and look.loudness > LOUD:
+            self.target = _AllData(self.potential)
+            look = look._replace(noise=0 * look.noise, loudness=0.0)
+        step_size = look.kernel().step_size / 4
+        self.kernel = look.kernel(step_size, 4 * MOST_STEPS)
+        chains = max(_CHAINS, len(self.position))
+        start = self.position.repeat(math.ceil(chains / len(self.position)), 1)
+        self.generator = Generator(start.device)
+        self.generator.manual_seed(self.seed + self.done // _DRAWS)
+        self.state = self.kernel.init(self.target, start[:chains], self.generator)
+
+    def advance(self) -> None:
+        self.state, _ = self.kernel.step(self.target, self.state, self.generator)
+        self.done += 1
+        if self.done % _DRAWS == 0:
+            self.check()
+            self.position = self.state.position
+            if self.done == _DRAWS:
+                self.begin()
+
+    def check(self) -> None:
+        if not self.state.position.isfinite().all():
+            raise DivergenceError(
+                f"a chain diverged with the step_size {self.kernel.step_size:.3g}: the "
+                "energy is far from quadratic at the position; start from draws",
+                None,
             )
-        start = position.repeat(math.ceil(_CHAINS / len(position)), 1)
-        start = start[: max(_CHAINS, len(position))]
-        position = _walk(careful, potential, start, seed + turn, progress)
-    return default_kernel(potential, position, seed), position
+
+    def settings(self) -> dict[str, object]:
+        return dict(tuned=self.potential, start=self.start, seed=self.seed)
+
+    def state_dict(self) -> dict:
+        return {
+            "done": self.done,
+            "position": self.position.clone(),
+            "state": flatten(self.state),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, saved: dict) -> None:
+        self.done = saved["done"]
+        self.position = saved["position"].to(self.position)
+        if self.done in range(_DRAWS, 2 * _DRAWS):
+            self.begin()
+        self.state = unflatten(saved["state"], self.state)
+        self.generator.set_state(saved["generator"].cpu())
 
 
-def _walk(
-    kernel: SGHMC, potential: Potential, position: Tensor, seed: int, progress: bool
-) -> Tensor:
-    """Give the last of ten draws, those of :func:`sgmc.sampling.sample`; as there is
-    nothing to keep before, a stop is obeyed within a draw.
-    """
-    generator = Generator(position.device).manual_seed(seed)
-    bar = tqdm(
-        total=_DRAWS * kernel.num_steps,
-        desc="tuning",
-        unit="gradient",
-        delay=2,
-        disable=None if progress else True,  # None: where there is no terminal
-    )
-    with torch.no_grad(), bar:
-        state = kernel.init(potential, position, generator)
-        for _ in range(_DRAWS):
-            state, _ = kernel.step(potential, state, generator)
-            bar.update(kernel.num_steps)
-    if not state.position.isfinite().all():
-        raise DivergenceError(
-            f"a chain diverged with the step_size {kernel.step_size:.3g}: the energy "
-            "is far from quadratic at the position; start from draws",
-            None,
-        )
-    return state.position
+class _AllData(Potential):
+    """A potential with the exact gradient in place of the stochastic one."""
+
+    def __init__(self, potential: Potential):
+        self.energy, self.gradient = potential.energy, potential.gradient
 
 
 class _Look(NamedTuple):
-    """What was measured: A, V, ν, κ, in which form, of how many coordinates; the number
-    of examples; and how many standard deviations from a mode, 0 if near.
-    """
+    """What was measured at some positions."""
 
-    curvature: Tensor
-    noise: Tensor
-    loudness: float
-    stiffness: float
-    form: str
+    curvature: Tensor  #: A
+    noise: Tensor  #: V
+    loudness: float  #: ν
+    stiffness: float  #: κ
+    form: str  #: of A and V
     num_examples: int | None
-    far: float
+    far: float  #: number of standard deviations from a mode, 0 if near
+
+    def kernel(
+        self, step_size: float | None = None, most: int = MOST_STEPS
+    ) -> DefaultSGHMC:
+        """Choose the kernel, with the given step size if there is one."""
+        curvature, loudness = self.curvature, self.loudness
+        if step_size is None:
+            longest = LONGEST_STEP / math.sqrt(self.stiffness)
+            step_size = min(longest, 2 / max(loudness, 1e-12))
+        friction = 2 * curvature
+        estimate = matched_noise_estimate(
+            curvature, self.noise, step_size, friction, curvature
+        )
+        number = min(math.ceil(2 / step_size), most)
+        share = f"{step_size * loudness / 4:.0%} of what friction needs"
+        reason = f"{self.form}; noise up to {loudness:.3g} times the curvature, {share}"
+        return DefaultSGHMC(
+            step_size,
+            friction,
+            estimate,
+            curvature,
+            number,
+            reason=reason,
+            num_examples=self.num_examples,
+        )
 
 
 def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
@@ -353,17 +405,10 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
             size = getattr(potential, "batch_size", None) or rows
             looks = math.ceil(rows / (chains * size))  # minibatches at each
             together = min(looks, math.ceil(_TOGETHER / chains))
-            noise = estimate_noise_variance(
-                potential,
-                position.repeat(together, 1),
-                generator,
-                "full",
-                math.ceil(looks / together),
-            )
-            noise, root = (
-                _symmetric(torch.as_tensor(noise)),
-                Matrix(curvature).root.inverse,
-            )
+            many, number = position.repeat(together, 1), math.ceil(looks / together)
+            noise = estimate_noise_variance(potential, many, generator, "full", number)
+            noise = _symmetric(torch.as_tensor(noise))
+            root = Matrix(curvature).root.inverse
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
             curvature = _row_lengths(potential, position, generator)
@@ -394,66 +439,36 @@ def _distance(slopes: Tensor) -> float:
     return largest if far else 0.0
 
 
-def _choose(
-    look: _Look, step_size: float | None = None, most: int = MOST_STEPS
-) -> DefaultSGHMC:
-    if step_size is None:
-        step_size = min(
-            LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12)
-        )
-    friction = 2 * look.curvature
-    estimate = matched_noise_estimate(
-        look.curvature, look.noise, step_size, friction, look.curvature
-    )
-    share = f"{step_size * look.loudness / 4:.0%} of what friction needs"
-    reason = (
-        f"{look.form}; noise up to {look.loudness:.3g} times the curvature, {share}"
-    )
-    return DefaultSGHMC(
-        step_size,
-        friction,
-        estimate,
-        look.curvature,
-        num_steps=min(math.ceil(2 / step_size), most),
-        reason=reason,
-        num_examples=look.num_examples,
-    )
-
-
 def _curved(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
     """Compute ∇²U(θ)z, averaged over positions ``(chains, dim)``, for directions
     ``(number, dim)``, from gradients at θ + z and θ − z.
     """
-    pieces = [
-        (each, piece) for each in position for piece in directions.split(_TOGETHER)
-    ]
     products = [
         potential.gradient(each + piece) - potential.gradient(each - piece)
-        for each, piece in pieces
+        for each in position
+        for piece in directions.split(_TOGETHER)
     ]
     return torch.cat(products).view(len(position), *directions.shape).mean(0) / 2
 
 
-def _length(position: Tensor) -> float:
-    """Choose how far from a position gradients are compared, for the third root of the
+def _curved_near(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
+    """Compute the same from gradients that are near each other: the third root of the
     precision balances rounding and curvature.
     """
-    return torch.finfo(position.dtype).eps ** (1 / 3) * (
-        1 + float(position.square().mean().sqrt())
-    )
+    length = torch.finfo(position.dtype).eps ** (1 / 3)
+    length *= 1 + float(position.square().mean().sqrt())
+    return _curved(potential, position, length * directions) / length
 
 
 def _hessian(potential: Potential, position: Tensor) -> Tensor:
     """Average ∇²U over positions; a direction that is flat or curves downwards gets the
     median curvature of the others.
     """
-    length = _length(position)
-    steps = length * torch.eye(
-        position.shape[1], dtype=position.dtype, device=position.device
+    hessian = _curved_near(
+        potential, position, torch.eye(position.shape[1]).to(position)
     )
-    hessian = _curved(potential, position, steps) / length
-    eigenvalues, eigenvectors = torch.linalg.eigh(_symmetric(hessian))
-    curved = eigenvalues > FLAT * eigenvalues.max().clamp(min=0)
+    values, vectors = torch.linalg.eigh(_symmetric(hessian))
+    curved = values > FLAT * values.max().clamp(min=0)
     if not curved.any():
         raise ValueError(
             "the energy curves in no direction upwards at the position: give a mode "
@@ -462,15 +477,12 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
     if not curved.all():
         warnings.warn(
             f"the energy is flat or curves downwards in {int((~curved).sum())} of "
-            f"{len(curved)} directions at the position, and no "
-            "Gaussian stands for it there: what is chosen for them is a guess, so "
-            "compare with half the step size, or give draws",
+            f"{len(curved)} directions at the position, and no Gaussian stands for it "
+            "there: what is chosen for them is a guess, so compare with half the step "
+            "size, or give draws",
             stacklevel=4,
         )
-    half = (
-        eigenvectors
-        * torch.where(curved, eigenvalues, eigenvalues[curved].median()).sqrt()
-    )
+    half = vectors * torch.where(curved, values, values[curved].median()).sqrt()
     return _symmetric(half @ half.mT)
 
 
@@ -482,11 +494,8 @@ def _row_lengths(
     potential: Potential, position: Tensor, generator: Generator
 ) -> Tensor:
     """Compute the lengths of the rows of ∇²U, (E[(∇²U z)ⱼ²])^½ over random signs z."""
-    length = _length(position)
     signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
-    lengths = (
-        (_curved(potential, position, length * signs) / length).square().mean(0).sqrt()
-    )
+    lengths = _curved_near(potential, position, signs).square().mean(0).sqrt()
     return lengths.clamp(min=FLAT * float(lengths.max()))
 
 
@@ -507,10 +516,8 @@ def _stiffest(
         # shifted, so that what curves downwards is not found
         direction = product + product.norm() * direction
     probe = scale * direction / direction.norm()
-    along = torch.stack(
-        [
-            (potential.stochastic_gradient(position, generator) * probe).sum(-1)
-            for _ in range(3 * _LOOKS)
-        ]
-    )
-    return max(stiffness, 1.0), float(along.double().var(0).mean())
+    along = [
+        (potential.stochastic_gradient(position, generator) * probe).sum(-1)
+        for _ in range(3 * _LOOKS)
+    ]
+    return max(stiffness, 1.0), float(torch.stack(along).double().var(0).mean())

@@ -1,6 +1,6 @@
 """What to do before and after tuning: find a mode, compare with half the step."""
 
-import dataclasses
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -149,25 +149,16 @@ def half_step(
             "position has one chain, but the errors come from the spread between "
             "chains: give two or more, (chains, dim)"
         )
-    run, other = (
-        sample(
-            each,
-            potential,
-            position,
-            num_samples,
-            warm_up=times * warm_up * thinning,
-            thinning=times * thinning,
-            seed=own,
-            progress=progress,
-        )
-        for each, times, own in (
-            (kernel, 1, seed),
-            (half, factor, derived_seed(seed, "half the step")),
-        )
-    )
-    (mean, error), (other_mean, other_error) = (
-        draws.mean_and_standard_error() for draws in (run, other)
-    )
+
+    def draw(kernel: Kernel, times: int, seed: int) -> Draws:
+        words: Any = dict(seed=seed, thinning=times * thinning, progress=progress)
+        words["warm_up"] = times * warm_up * thinning
+        return sample(kernel, potential, position, num_samples, **words)
+
+    run = draw(kernel, 1, seed)
+    other = draw(half, factor, derived_seed(seed, "half the step"))
+    mean, error = run.mean_and_standard_error()
+    other_mean, other_error = other.mean_and_standard_error()
     means = (mean - other_mean) / (error**2 + other_error**2).sqrt()
     ratio, error = standard_deviations(run, other)
     deviations = (ratio - 1) / error
@@ -177,17 +168,16 @@ def half_step(
     worst = max(found, key=lambda name: float(found[name].abs().max()))
     largest, where = (float(each) for each in found[worst].abs().max(0))
     chance = f"{limit:.3g}, which {number} numbers exceed by chance once in 1,000 times"
+    verdict = (
+        f"half the step makes no difference that can be seen: |z| is at most "
+        f"{largest:.3g}, below {chance}. A standard deviation that changes by "
+        f"{limit * float(error.max()):.0%} would be seen"
+    )
     if largest > limit:
         verdict = (
             f"half the step changes the answer: |z| is {largest:.3g} for the {worst} "
             f"of coordinate {where:.0f}, above {chance}. Take half the step (kernel), "
             "and halve again"
-        )
-    else:
-        verdict = (
-            f"half the step makes no difference that can be seen: |z| is at most "
-            f"{largest:.3g}, below {chance}. A standard deviation that changes by "
-            f"{limit * float(error.max()):.0%} would be seen"
         )
     return HalfStep(means, deviations, limit, verdict, half, other)
 
@@ -201,8 +191,7 @@ def _halved(kernel: Any) -> tuple[Kernel, int]:
     step_size: Any = getattr(kernel, "step_size", None)
     if not is_number(step_size):
         raise ValueError(
-            "kernel must have a step_size that is a number, to be halved, but it is "
-            f"{kernel}"
+            f"kernel must have a step_size that is a number, but it is {kernel}"
         )
     changes, factor = {"step_size": step_size / 2}, 2
     estimate = getattr(kernel, "noise_estimate", None)
@@ -210,4 +199,4 @@ def _halved(kernel: Any) -> tuple[Kernel, int]:
         changes["noise_estimate"] = 0.5 * estimate
     if hasattr(kernel, "num_steps"):
         changes["num_steps"], factor = 2 * kernel.num_steps, 1
-    return dataclasses.replace(kernel, **changes), factor
+    return replace(kernel, **changes), factor

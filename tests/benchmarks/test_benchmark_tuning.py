@@ -2,6 +2,7 @@
 and what it stored.
 """
 
+import re
 import sys
 
 import pytest
@@ -206,6 +207,16 @@ def test_the_best_was_run_again_and_is_the_best_of_the_stored_grid(stored):
                     best["step"],
                     best["friction"],
                 )
+
+
+def test_the_network_was_tuned_by_diagonals_and_by_whole_matrices(stored):
+    """Tuned by diagonals it is that of the grid, up to the luck of pilot chains."""
+    found = read_result(RESULTS / "tuning_forms.json")
+    for name in ("diagonals", "whole matrices"):
+        assert f"{name}" in found[name]["tuned"] and found[name]["outcome"] == "ran"
+    size = float(re.search(r"step_size=([\d.]+)", found["diagonals"]["tuned"])[1])
+    grid = stored["models"]["digits network"]
+    assert size == pytest.approx(grid["step_size"], rel=0.1)
 
 
 @pytest.mark.slow

@@ -312,6 +312,23 @@ def test_arviz_gets_the_likelihood_of_every_example_and_the_names_of_the_paramet
     assert arviz.compare(models).index[0] == "right"
 
 
+def test_arviz_gets_predictions_by_name():
+    draws = Draws(torch.arange(24.0).reshape(4, 3, 2))
+    functions = {"total": lambda x: x.sum(-1), "each": lambda x: x[:, :, None] + 1}
+    data = draws.to_arviz(predictive=functions, dims={"each": ["feature", "one"]})
+    assert list(data.groups()) == ["posterior", "posterior_predictive"]
+    found = data.posterior_predictive
+    assert found["each"].dims == ("chain", "draw", "feature", "one")
+    for name, expected in (
+        ("total", draws.samples.sum(-1)),
+        ("each", draws.samples[..., None] + 1),
+    ):
+        values = torch.from_numpy(found[name].values)
+        assert torch.equal(values.transpose(0, 1), expected)
+    with pytest.raises(ValueError, match=r"predictive.*\[1\]|predictive.*a list"):
+        draws.to_arviz(predictive=[1])
+
+
 # Files and several runs
 
 

@@ -3,12 +3,14 @@ laws of the chains that it makes.
 """
 
 import math
+import signal
 import warnings
 
 import pytest
 import torch
 
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import LinearChain, sghmc_chain
@@ -498,6 +500,68 @@ def test_the_tuning_says_how_long_it_takes_and_obeys_a_stop_within_a_draw(monkey
     with pytest.warns(UserWarning), pytest.raises(KeyboardInterrupt):
         tune(stopped, start)
     assert stopped.calls == 100
+
+
+def kernels_agree(one, other):
+    return all(
+        torch.equal(*(torch.as_tensor(getattr(each, name)) for each in (one, other)))
+        for name in ("step_size", "friction", "noise_estimate", "mass")
+    )
+
+
+def test_a_tuning_resumed_from_its_checkpoint_finds_what_an_uninterrupted_one_finds(
+    tmp_path, monkeypatch
+):
+    """Bit for bit, stopped in the first turn, at its end, and in the second."""
+    posterior = logistic(torch.Generator().manual_seed(0), batch_size=20)
+    start, file = mode(posterior), tmp_path / "tuning.pt"
+    whole, place = tune(posterior, start, seed=5)
+    step, done = defaults.DefaultSGHMC.step, 0
+    for left in (3, 7, 4):
+        done, steps = done + left, []
+
+        def stopping(self, *arguments, left=left, steps=steps):
+            steps.append(None)
+            if len(steps) == left:
+                signal.raise_signal(signal.SIGINT)
+            return step(self, *arguments)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(defaults.DefaultSGHMC, "step", stopping)
+            with pytest.warns(UserWarning, match=rf"interrupted.* {done} .*\b20\b"):
+                tune(posterior, start, seed=5, checkpoint=Checkpoint(file))
+    for _ in range(2):  # the second time nothing is left to do
+        kernel, end = tune(posterior, start, seed=5, checkpoint=Checkpoint(file))
+        assert kernels_agree(kernel, whole) and torch.equal(end, place)
+    with pytest.raises(CheckpointError, match="another seed"):
+        tune(posterior, start, seed=6, checkpoint=Checkpoint(file))
+
+
+class Counted(LogisticRegression):
+    """Counts the gradients of twenty chains, of minibatches and of all the data."""
+
+    def gradient_given(self, position, minibatch):
+        if len(position) == 20:
+            self.counts[minibatch is None] += 1
+        return super().gradient_given(position, minibatch)
+
+
+@pytest.mark.parametrize(("size", "loud"), [(20, False), (3, True)])
+def test_where_minibatches_are_loud_the_chains_take_all_the_data(size, loud):
+    """N/n is 20 and 133; with all the data it takes 320 gradients, and a few at which
+    curvature and noise are looked at. The kernel is one for the minibatches.
+    """
+    posterior = logistic(torch.Generator().manual_seed(0), batch_size=size)
+    start = mode(posterior)
+    posterior.__class__, posterior.counts = Counted, [0, 0]
+    kernel, place = tune(posterior, start)
+    minibatches, whole = posterior.counts
+    assert (minibatches < 10) == loud and (320 <= whole < 340) == loud
+    assert kernel.step_size == pytest.approx(2 * size / 400, rel=0.3)
+    widths = (place - start).std(0) * default_kernel(
+        posterior, start
+    ).mass.inverse().diagonal().rsqrt()
+    assert ((widths > 0.5) & (widths < 1.8)).all()
 
 
 def test_a_kernel_belongs_to_a_number_of_examples():
