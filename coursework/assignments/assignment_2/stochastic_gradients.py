@@ -10,7 +10,7 @@
 #
 # You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *What a minibatch sees*, *Naive stochastic-gradient HMC* and *Friction: stochastic-gradient HMC* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
+# *Before you start*, read the chapters *What a minibatch sees*, *The obvious thing overheats: naive stochastic-gradient HMC* and *Friction: stochastic-gradient HMC* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
 # *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
@@ -303,7 +303,7 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 # Both kinds of leapfrog are right: kick–drift–kick, where the two half kicks between neighbouring drifts **share one** stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
 # Every gradient has its own noise.
 #
-# See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
+# See *The obvious thing overheats: naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -522,7 +522,7 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 #
 # `move(position, momentum, generator)` returns a position and a momentum, each `(chains, 1)`. Start where you like.
 #
-# See *Markov chains*, “How much is a draw worth?”.
+# See *Markov chains*, “What a sample is worth”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
