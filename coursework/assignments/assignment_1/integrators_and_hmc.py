@@ -138,7 +138,7 @@ assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one c
 #
 # Write the leapfrog integrator with mass $M$, kick–drift–kick or drift–kick–drift, as you like.
 #
-# See *Hamiltonian dynamics*, “Three integrators”.
+# See *Hamiltonian dynamics*, “Leapfrog”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -253,7 +253,7 @@ for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
 # In the bowl $U(\theta) = \tfrac12\theta^2$ with mass 1 your leapfrog is a linear map of $(\theta, r)$.
 # Find a quadratic form that this map conserves **exactly**, for every $\varepsilon < 2$, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as $\varepsilon \to 0$.
 #
-# See *Hamiltonian dynamics*, “Why two of them work: a shadow”.
+# See *Hamiltonian dynamics*, “The shadow”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -339,7 +339,7 @@ assert all(0.1 < float(found[0]) < 10 for found in best), (
 #
 # For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all step sizes below a limit. Compute it.
 #
-# See *Hamiltonian dynamics*, “Three integrators”; *Hamiltonian Monte Carlo*, “Mass”.
+# See *Hamiltonian dynamics*, “Leapfrog”; *HMC: tuning, mass and relatives*, “Mass”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -523,7 +523,7 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 # (Grading first replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so a mistake there costs no points here. The visible tests below use
 # your own: while one of those is wrong, they may show ✗ for an `hmc_step` that is right.)
 #
-# See *Hamiltonian Monte Carlo*, “Why the correction step”.
+# See *Hamiltonian Monte Carlo*, “What the acceptance step corrects”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false}

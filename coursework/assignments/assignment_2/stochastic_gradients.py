@@ -10,7 +10,7 @@
 #
 # You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient HMC* and *Stochastic-gradient HMC* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
+# *Before you start*, read the chapters *What a minibatch sees*, *The obvious thing overheats: naive stochastic-gradient HMC* and *Friction: stochastic-gradient HMC* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
 # *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
@@ -72,7 +72,7 @@ def noisy(gradient, noise_variance):
 #
 # Compute an unbiased estimate of $\nabla U$ from a minibatch of $n$ of the $N$ examples.
 #
-# See *Minibatch noise*, “The gradient of a posterior is a sum”.
+# See *What a minibatch sees*, “The gradient of a posterior is a sum”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -137,7 +137,7 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
 # Minibatches are drawn **without replacement**, each of the $\binom Nn$ with the same probability.
 # Compute the exact covariance $V(\theta)$ of the estimate from all $N$ examples, by a formula: an answer that lists minibatches scores zero.
 #
-# See *Minibatch noise*, “Counting every minibatch”.
+# See *What a minibatch sees*, “The gradient of a posterior is a sum”.
 
 
 # %% forbidden=["sgmc", "itertools.combinations"] nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -227,7 +227,7 @@ for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
 #
 # While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own examples are. Make of them an **unbiased** estimate of $V$, still for minibatches without replacement.
 #
-# See *Estimating the noise*, “The noise, from the examples of a minibatch”.
+# See *Measuring the noise*, “From the examples of a minibatch”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -303,7 +303,7 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 # Both kinds of leapfrog are right: kick–drift–kick, where the two half kicks between neighbouring drifts **share one** stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
 # Every gradient has its own noise.
 #
-# See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
+# See *The obvious thing overheats: naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -445,7 +445,7 @@ assert_law(0.5, 0.3, 6, 20.0, seed=6)
 # A colleague trains by SGD with momentum, $v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta)$, $\theta \leftarrow \theta + v$, and knows the variance $V$ of her gradient noise (a number).
 # Translate her $\eta$ and $\alpha$ into the step size $\varepsilon$, the friction $C$ and the noise estimate $\hat B = \tfrac12\varepsilon V$ of SGHMC with mass 1.
 #
-# See *Stochastic-gradient HMC*, “The learning-rate form”.
+# See *Friction: stochastic-gradient HMC*, “As SGD with momentum”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -503,7 +503,7 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 #
 # with the gradient at the position where the chain has just arrived. The other order is as right: first the momentum, with the gradient at the old position, then the position with the **new** momentum. Explicit Euler, where both updates read the old state, is not.
 #
-# See *Stochastic-gradient HMC*, “The algorithm” and “The order of the updates”.
+# See *Friction: stochastic-gradient HMC*, “The algorithm” and “Where the gradient is taken”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false}

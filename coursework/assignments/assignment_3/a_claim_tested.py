@@ -10,7 +10,7 @@
 #
 # A report says that a new sampler is right, and shows a number. You will say what would refute it, build what it takes to try, find the flaw, and put it to use.
 #
-# *Before you start*, read the chapters *Stochastic-gradient HMC* and *The no-U-turn sampler* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is); keep *SGNUTS* for after question 1. Each task names the sections that it rests on.
+# *Before you start*, read the chapters *Friction: stochastic-gradient HMC* and *When to turn back: the no-U-turn sampler* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is); keep *SGNUTS: an error found and corrected* for after question 1. Each task names the sections that it rests on.
 # *It takes* four to five hours: two for the code, one for the two questions, the rest for the experiment.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions and 15 for a figure and what you read in it, marked by hand.
 #
@@ -112,7 +112,7 @@ def energy(position, momentum):
 #
 # The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
 #
-# See *Stochastic-gradient HMC*, “A splitting is a list of flows”.
+# See *Which splitting, and how much friction*, “A splitting is a list of flows”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -244,7 +244,7 @@ for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
 #
 # `step(position, momentum, generator)` returns a new position and momentum. (Growing more states than you need, and throwing some away, is fine.)
 #
-# See *The no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
+# See *When to turn back: the no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -384,7 +384,7 @@ assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 # `grow(position, momentum, place)` returns what `path` returns, and `log_weight(positions, momenta)` maps `(..., dim)` to `(...)`.
 # Return the chosen position and its momentum, each `(chains, dim)`.
 #
-# See *The no-U-turn sampler*, “Why it works”.
+# See *When to turn back: the no-U-turn sampler*, “Why it works”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -522,7 +522,7 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 #
 # `move(position, momentum, generator)` returns a position and a momentum, each `(chains, 1)`. Start where you like.
 #
-# See *Markov chains*, “How much is a draw worth?”.
+# See *Markov chains*, “What a sample is worth”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -732,7 +732,7 @@ plt.show()
 # 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
 # 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
 #
-# See *Estimating the noise*, “What a wrong estimate does”; *SGNUTS*, “The repair”.
+# See *Friction: stochastic-gradient HMC*, “A wrong estimate is a wrong temperature”; *SGNUTS: an error found and corrected*, “The corrected sampler”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -801,4 +801,4 @@ for temperature in (1.4, 3.0, 0.6):
 # ## For the curious (no points)
 #
 # Put it all together: gradients $\theta + N(0, 4)$, no noise estimate, $\varepsilon = 0.25$, $C = 1.25$, the palindromic step. With equal weights the variance is too large, with your weights it is 1 up to terms of order $\varepsilon^2$.
-# What do such weights cost in a problem with many coordinates, and what else do they need that a minibatch does not give? Compare with the chapter *Estimating the noise*.
+# What do such weights cost in a problem with many coordinates, and what else do they need that a minibatch does not give? Compare with the chapter *Measuring the noise*.

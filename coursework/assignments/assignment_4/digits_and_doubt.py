@@ -10,7 +10,7 @@
 #
 # A network that says "seven" should also say how sure it is, and whether it is looking at a digit at all. You will build what it takes to judge that, sample a Bayesian network on real digits, and say what its doubt is worth.
 #
-# *Before you start*, read the chapters *Why Bayesian learning*, *Stochastic-gradient HMC* and *A Bayesian network for digits* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
+# *Before you start*, read the chapters *Many answers instead of one*, *Friction: stochastic-gradient HMC* and *Two hundred networks* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
 # *It takes* four to five hours: two for the code, one and a half for the questions, the rest for the figure.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for three questions and 15 for a figure and what you read in it, marked by hand.
 #
@@ -62,7 +62,7 @@ use_style()
 #
 # `logits_of(position, inputs)` maps `(chains, dim)` and `(n, features)` to `(chains, n, classes)`; `targets` are class numbers `(n,)`. Return `(chains,)`, several chains at once. Additive constants do not matter. Logits may be in the thousands: do not exponentiate them.
 #
-# See *Why Bayesian learning*, “Posterior and predictive”; *Minibatch noise*, “The gradient of a posterior is a sum”.
+# See *Many answers instead of one*, “From belief to prediction”; *What a minibatch sees*, “The gradient of a posterior is a sum”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "minibatch-energy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -183,7 +183,7 @@ assert_close(
 #
 # Write a function that maps predictions `(draws, n, classes)` to these three, each `(n,)`.
 #
-# See *Why Bayesian learning*, “Where the doubt comes from”.
+# See *Many answers instead of one*, “Where the doubt comes from”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "uncertainty", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -282,7 +282,7 @@ for found, _, divergence in cases():
 # *Hypothesis:* $y_i$ is drawn from $p(\cdot \mid x_i)$, independently. Draw `num_simulations` new sets of labels under the hypothesis, compute the calibration error of each, and return the p-value: the share of the sets whose error is at least the observed one.
 # (Whether you count the observed set itself, as $(1 + \#)/(1 + M)$, or not, as $\#/M$, is up to you.)
 #
-# See *A Bayesian network for digits*, “Calibration”.
+# See *What a network knows that it does not know*, “Calibration”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "calibration", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -381,7 +381,7 @@ assert_share(
 # It is an average over $m + n$ independent scores, not over $mn$ independent pairs. Return $A$ **and its standard error**, two floats.
 # One way to the error: let $a_i = \frac1n\sum_j\psi(x_i, y_j)$ and $b_j = \frac1m\sum_i\psi(x_i, y_j)$; up to terms of higher order $\operatorname{Var}A = \operatorname{Var}(a)/m + \operatorname{Var}(b)/n$ (DeLong et al., 1988). A bootstrap over both samples is as good.
 #
-# See *Why Bayesian learning*, “Digits, and letters that are none”.
+# See *Many answers instead of one*, “Sample, predict, average”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "separation", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -521,7 +521,7 @@ def untouched_weights(hidden_units):
 #
 # How long a warm-up? The untouched weights tell. Do not keep all positions if you can help it; `collect` is for that.
 #
-# See *A Bayesian network for digits*, “Data, network, posterior” and “Has it arrived?”.
+# See *Two hundred networks*, “The posterior of a network” and “Has it arrived?”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sample-network", "locked": false, "schema_version": 3, "solution": true, "task": false}
