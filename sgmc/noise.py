@@ -7,7 +7,7 @@ standard deviation."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -66,6 +66,17 @@ class OnlineNoise:
                 "averaging must be a number of at least 0 and less than 1, but it is "
                 f"{self.averaging!r}"
             )
+
+    def first(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> Tensor:
+        """Estimate V̂ from a minibatch that no step of a run will see, so that what is
+        wrong with a posterior shows before any work is done.
+        """
+        apart = Generator(position.device).manual_seed(generator.initial_seed())
+        return potential.gradient_and_noise_variance(
+            position, apart, self.kind, step=2**40
+        )[1]
 
     def update(
         self,
@@ -147,58 +158,38 @@ def injected_root(
     return Matrix.of_chains(root), clipped
 
 
-class InjectedNoise(NamedTuple):
-    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for a given B̂."""
-
-    step_size: float  #: ε
-    friction_time: float  #: time of the friction, ε unless α is fixed
-    root: Matrix  #: a root of its covariance
-    variance: None = None
-    clipped: None = None
-
-    def look(
-        self, potential: Potential, position: Tensor, minibatch: Any
-    ) -> tuple[Tensor, Matrix]:
-        """Compute ∇Ũ(θ; ω); the root to inject with after it is always the same."""
-        return potential.gradient_given(position, minibatch), self.root
-
-
 @dataclass
-class OnlineInjectedNoise:
-    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for B̂ = ½εV̂ of an online
-    estimate, which a look brings up to date.
+class InjectedNoise:
+    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ it is its root
+    alone; with ``online`` a look at a minibatch brings B̂ = ½εV̂ up to date first.
     """
 
     step_size: float  #: ε
-    friction_time: float  #: time of the friction
-    room: Matrix  #: TC
-    online: OnlineNoise
-    step: int  #: number of steps taken before
-    variance: Tensor  #: V̂
+    friction_time: float  #: time of the friction, ε unless α is fixed
+    root: Any  #: Matrix, a root of the covariance; None if it is to be made from V̂
+    online: OnlineNoise | None = None
+    room: Any = None  #: Matrix, TC, for an online estimate
+    step: int = 0  #: number of steps taken before
+    variance: Tensor | None = None  #: V̂
     #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
     #: (chains,)
-    clipped: Tensor
-    root: Matrix | None = None  #: of the covariance; None if it is to be made from V̂
+    clipped: Tensor | None = None
     share: Tensor | float = 0.0  #: of coordinates that were clipped for this root
 
     def look(
         self, potential: Potential, position: Tensor, minibatch: Any
     ) -> tuple[Tensor, Matrix]:
-        """Compute ∇Ũ(θ; ω), and from the same minibatch a root of the covariance to
-        inject after it.
-        """
-        old, root = self.variance, self.root
-        gradient, self.variance = self.online.update(
-            potential, position, minibatch, old, self.step
+        """Compute ∇Ũ(θ; ω), and a root of the covariance to inject after it."""
+        if self.online is None:
+            return potential.gradient_given(position, minibatch), self.root
+        gradient, variance = self.online.update(
+            potential, position, minibatch, self.variance, self.step
         )
-        if root is None or self.variance is not old:
-            root, self.share = injected_root(self.room, self.step_size, self.variance)
-        self.root, self.step, self.clipped = (
-            root,
-            self.step + 1,
-            self.clipped + self.share,
-        )
-        return gradient, root
+        if self.root is None or variance is not self.variance:
+            self.root, self.share = injected_root(self.room, self.step_size, variance)
+        self.step, self.variance = self.step + 1, variance
+        self.clipped = self.clipped + self.share
+        return gradient, self.root
 
 
 def estimate_noise_variance(

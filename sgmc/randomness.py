@@ -19,6 +19,13 @@ def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     )
 
 
+def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
+    """Draw numbers between 0 and 1 with the type and device of ``tensor``: ``(*rows,
+    *tensor.shape)``.
+    """
+    return tensor.new_empty((*rows, *tensor.shape)).uniform_(generator=generator)
+
+
 def normal_block(
     tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
 ) -> Tensor:

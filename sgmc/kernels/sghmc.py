@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Generator, Tensor
 
@@ -11,7 +11,7 @@ from sgmc.checks import check_count, check_non_negative, check_step_size
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
-from sgmc.noise import InjectedNoise, OnlineInjectedNoise, OnlineNoise, spare
+from sgmc.noise import InjectedNoise, OnlineNoise, spare
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks, normal_block
 
@@ -105,22 +105,13 @@ class SGHMC(WithTemperature[SGHMCState]):
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
         self.check_matrices()
-        given = self.noise_estimate
-        known = (
-            not isinstance(given, OnlineNoise)
-            and Matrix(given, "noise_estimate").number == 0
-        )
-        if self.temperature == 0 and not known:
+        if self.temperature == 0 and (self._online or self._given.number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
 
     @classmethod
     def from_learning_rate(
-        cls,
-        learning_rate: StepSize,
-        momentum_decay: float,
-        noise_estimate=0.0,
-        **settings,
+        cls, learning_rate: StepSize, momentum_decay, noise_estimate=0.0, **settings
     ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et
         al., 2014, eq. 15).
@@ -144,29 +135,31 @@ class SGHMC(WithTemperature[SGHMCState]):
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
-        rate = learning_rate if callable(learning_rate) else lambda draw: learning_rate
-        first, falls = math.sqrt(rate(0)), callable(learning_rate)
-        step_size = (lambda draw: math.sqrt(rate(draw))) if falls else first  # ε
+        falls = callable(learning_rate)
+        first = math.sqrt(learning_rate(0) if falls else learning_rate)  # ε
+        step_size = (lambda draw: math.sqrt(learning_rate(draw))) if falls else first
         if not isinstance(noise_estimate, OnlineNoise):
-            noise_estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
-            noise_estimate = noise_estimate.value / first
+            beta = as_matrix(noise_estimate, "noise_estimate", signed=True)
+            noise_estimate = beta.value / first
         friction = as_matrix(momentum_decay, "momentum_decay").value / first
         return cls(step_size, friction, noise_estimate, fixed_decay=falls, **settings)
-
-    @cached_property
-    def _friction(self) -> Matrix:  # C
-        return as_matrix(self.friction, "friction")
 
     @cached_property
     def _damping(self) -> Matrix:  # CM⁻¹
         return self._friction @ self._mass.inverse
 
     @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂; of an online one nothing is known yet
-        given = (
-            0.0 if isinstance(self.noise_estimate, OnlineNoise) else self.noise_estimate
-        )
-        return spare(self.temperature, self._friction, given, "friction")
+    def _online(self) -> OnlineNoise | None:
+        given = self.noise_estimate
+        return given if isinstance(given, OnlineNoise) else None
+
+    @cached_property
+    def _given(self) -> Matrix:  # B̂; of an online one nothing is known yet
+        return Matrix(0.0 if self._online else self.noise_estimate, "noise_estimate")
+
+    @cached_property
+    def _spare(self) -> Matrix:  # TC − B̂
+        return spare(self.temperature, self._friction, self._given, "friction")
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -177,14 +170,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
         state = SGHMCState(position.clone(), momentum, 0)
-        if not isinstance(self.noise_estimate, OnlineNoise):
+        if self._online is None:
             return state
-        # From a minibatch that no step will see; what is wrong with the posterior shows
-        # before any work is done.
-        apart = Generator(position.device).manual_seed(generator.initial_seed())
-        _, variance = potential.gradient_and_noise_variance(
-            position, apart, self.noise_estimate.kind, step=2**40
-        )
+        variance = self._online.first(potential, position, generator)
         return state._replace(noise_variance=variance, clipped=0 * position[:, 0])
 
     def step(
@@ -199,25 +187,24 @@ class SGHMC(WithTemperature[SGHMCState]):
             minibatches = potential.draw_minibatches(position, generator, first, number)
             normals = normal_block(position, number, generator, self.temperature > 0)
             self.trajectory(potential, position, momentum, minibatches, normals, noise)
-        done, weight = done + self.num_steps, noise.step_size
-        return SGHMCState(
-            position, momentum, done, noise.variance, noise.clipped
-        ), SGHMCInfo(done, noise.clipped, weight if callable(self.step_size) else None)
+        done, known = done + self.num_steps, (noise.variance, noise.clipped)
+        weight = noise.step_size if callable(self.step_size) else None
+        info = SGHMCInfo(done, noise.clipped, weight)
+        return SGHMCState(position, momentum, done, *known), info
 
-    def injected_noise(self, done: int = 0, *known: Any):
-        """Make what is injected after so many steps; ``known`` is what a state has of
-        an online estimate.
+    def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
+        """Make what is injected after so many steps; ``known`` is V̂ and the clipped
+        share that a state has of an online estimate.
         """
-        online, step_size = (
-            self.noise_estimate,
-            self.step_size_at(done // self.num_steps),
-        )
+        step_size = self.step_size_at(done // self.num_steps)
         time = self.step_size_at(0) if self.fixed_decay else step_size
-        if isinstance(online, OnlineNoise):
-            share = time / step_size if self.fixed_decay else 1.0
-            room = self.temperature * share * self._friction  # TC
-            return OnlineInjectedNoise(step_size, time, room, online, done, *known)
-        return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
+        if self._online is None:
+            return InjectedNoise(
+                step_size, time, math.sqrt(2 * time) * self._spare.root
+            )
+        share = time / step_size if self.fixed_decay else 1.0
+        room = self.temperature * share * self._friction  # TC
+        return InjectedNoise(step_size, time, None, self._online, room, done, *known)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
         """Take steps of Algorithm 2 on given random numbers: a function of nothing

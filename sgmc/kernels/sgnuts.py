@@ -16,7 +16,7 @@ from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.trees import Point, grow_tree
-from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
@@ -123,10 +123,6 @@ class SGNUTS(WithMass[SGNUTSState]):
                 'integrator="palindromic" and noise_estimate=0, but they are '
                 f"{self.integrator!r} and {self.noise_estimate}"
             )
-
-    @cached_property
-    def _friction(self) -> Matrix:  # C
-        return as_matrix(self.friction, "friction")
 
     @cached_property
     def _injected(self) -> Matrix:  # 2(C − B̂)ε
