@@ -23,7 +23,8 @@ def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
     """Draw numbers between 0 and 1 with the type and device of ``tensor``: ``(*rows,
     *tensor.shape)``.
     """
-    return tensor.new_empty((*rows, *tensor.shape)).uniform_(generator=generator)
+    place = {"dtype": tensor.dtype, "device": tensor.device}
+    return torch.rand((*rows, *tensor.shape), generator=generator, **place)
 
 
 def normal_block(

@@ -114,10 +114,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         check_choice("weights", self.weights, ("uniform", "energy", "work"))
         check_choice("integrator", self.integrator, ("palindromic", "drift_kick"))
         self._injected  # refuses an estimate that exceeds C
-        exact = (
-            self.integrator == "palindromic" and Matrix(self.noise_estimate).number == 0
-        )
-        if self.weights == "work" and not exact:
+        given = self.integrator, Matrix(self.noise_estimate).number
+        if self.weights == "work" and given != ("palindromic", 0):
             raise ValueError(
                 'weights="work" uses exact gradients and needs '
                 'integrator="palindromic" and noise_estimate=0, but they are '
@@ -130,15 +128,16 @@ class SGNUTS(WithMass[SGNUTSState]):
         return 2 * self.step_size * room
 
     @cached_property
-    def _factors(self) -> tuple[float, Matrix, Matrix]:
-        """The time t of the first drift, and of the frictions 1 − tCM⁻¹ before the kick
-        and (1 + tCM⁻¹)⁻¹ after it.
+    def _halves(self) -> tuple[float, Matrix, Matrix, float]:
+        """The time t of the first drift, the frictions 1 − tCM⁻¹ before the kick and (1
+        + tCM⁻¹)⁻¹ after it, and the time of the last drift.
         """
-        time = (
-            self.step_size / 2 if self.integrator == "palindromic" else self.step_size
-        )
-        damping, one = time * (self._friction @ self._mass.inverse), Matrix(1.0)
-        return time, one - damping, (one + damping).inverse
+        whole, one = self.integrator == "drift_kick", Matrix(1.0)
+        time = self.step_size if whole else self.step_size / 2
+        damping = time * (self._friction @ self._mass.inverse)
+        if whole:
+            return time, one - damping, one, 0.0
+        return time, one - damping, (one + damping).inverse, time
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -159,34 +158,29 @@ class SGNUTS(WithMass[SGNUTSState]):
         states.
         """
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
-        symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
-        time, before, after = self._factors
+        first, before, after, last = self._halves
         momentum = draw_momentum(state.position, mass, generator)
-        known: tuple[Tensor, ...] = (
-            (potential.energy(state.position),) if weighed else ()
-        )
-        start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
+        weighed, even = self.weights != "uniform", torch.zeros_like(momentum[:, 0])
+        known = (potential.energy(state.position),) if weighed else ()
+        start = Point(state.position, momentum, even, known)
         steps = count(state.num_trees * 2**self.max_depth)
 
         def forward(point: Point) -> Point:
-            position = addmv_(
-                point.position.clone(), inverse_mass, point.momentum, time
-            )
+            position, momentum = point.position.clone(), before @ point.momentum
+            addmv_(position, inverse_mass, point.momentum, first)
             gradient = (
                 potential.gradient(position)
                 if self.weights == "work"
                 else potential.stochastic_gradient(position, generator, next(steps))
             )
-            momentum = (before @ point.momentum).sub_(gradient, alpha=step_size)
+            momentum.sub_(gradient, alpha=step_size)
             addmv_(momentum, self._injected.root, normal_like(momentum, generator))
-            if symmetric:
-                momentum = after @ momentum
-                addmv_(position, inverse_mass, momentum, time)
+            momentum = after @ momentum
+            addmv_(position, inverse_mass, momentum, last)
             if not weighed:
                 # A sum is finite only if all its terms are, and costs one pass.
                 finite = momentum.sum(-1).isfinite()
-                log_weight = torch.where(finite, start.log_weight, -math.inf)
-                return Point(position, momentum, log_weight)
+                return Point(position, momentum, torch.where(finite, even, -math.inf))
             energy = potential.energy(position)
             if self.weights == "energy":
                 gained = energy - start.known[0] + kinetic_energy(momentum, mass)
@@ -199,9 +193,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         tree = grow_tree(start, forward, inverse_mass, self.max_depth, generator)
         num_gradients = state.num_gradients + tree.num_steps
         info = SGNUTSInfo(tree.depth, tree.diverged, tree.depth_limited, num_gradients)
-        return SGNUTSState(
-            tree.chosen.position, state.num_trees + 1, num_gradients
-        ), info
+        position, number = tree.chosen.position, state.num_trees + 1
+        return SGNUTSState(position, number, num_gradients), info
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""
