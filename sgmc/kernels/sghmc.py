@@ -33,11 +33,8 @@ class SGHMCInfo(NamedTuple):
     """What a step of SGHMC learned."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
-    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far,
-    #: (chains,)
-    clipped: Tensor | None
-    #: ε_t of the draw, its weight when step sizes fall; None where it is always the
-    #: same
+    clipped: Tensor | None  #: as in the state
+    #: ε_t of the draw, its weight when step sizes fall; None where it never changes
     step_size: float | None = None
 
 
@@ -77,15 +74,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> kernel = SGHMC(
-        ...     step_size=0.1, friction=3.0, noise_estimate=0.2, num_steps=50
-        ... )
-        >>> sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> kernel = SGHMC(0.1, friction=3.0, noise_estimate=0.2, num_steps=50)
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(kernel, noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -128,9 +119,7 @@ class SGHMC(WithTemperature[SGHMCState]):
                 the kernel; not its mass, which is 1 here.
 
         Example:
-            >>> kernel = SGHMC.from_learning_rate(
-            ...     learning_rate=0.01, momentum_decay=0.1
-            ... )
+            >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
@@ -169,11 +158,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         """
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
-        state = SGHMCState(position.clone(), momentum, 0)
-        if self._online is None:
-            return state
-        variance = self._online.first(potential, position, generator)
-        return state._replace(noise_variance=variance, clipped=0 * position[:, 0])
+        variance = self._online and self._online.first(potential, position, generator)
+        clipped = None if variance is None else 0 * position[:, 0]
+        return SGHMCState(position.clone(), momentum, 0, variance, clipped)
 
     def step(
         self, potential: Potential, state: SGHMCState, generator: Generator
@@ -207,16 +194,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         return InjectedNoise(step_size, time, None, self._online, room, done, *known)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
-        """Take steps of Algorithm 2 on given random numbers: a function of nothing
-        else, which overwrites position and momentum.
-
-        Args:
-            potential: the target.
-            position: θ, ``(chains, dim)``.
-            momentum: r, ``(chains, dim)``.
-            minibatches: ω of each step, on which its stochastic gradient depends.
-            normals: standard normal numbers ``(chains, dim)`` of each step.
-            noise: what is injected, with ε and B̂, as :meth:`injected_noise` makes it.
+        """Take steps of Algorithm 2 on given random numbers, the minibatch ω and the
+        normal numbers ``(chains, dim)`` of each step: a function of nothing else, which
+        overwrites θ and r, ``(chains, dim)``. :meth:`injected_noise` makes the noise.
         """
         step_size, time = noise.step_size, noise.friction_time  # ε
         inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹

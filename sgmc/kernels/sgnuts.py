@@ -46,16 +46,13 @@ class SGNUTS(WithMass[SGNUTSState]):
 
     Draw r ~ N(0, M), grow the path by doubling (:mod:`sgmc.kernels.trees`) until it
     turns, and choose one of its states. A step to the right, with
-    ``integrator="palindromic"``, is a half drift, a kick, and a half drift: θ ← θ +
-    ½εM⁻¹r, then r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε), then θ ← θ +
-    ½εM⁻¹r'. The friction acts on the mean of the momenta before and after: with B̂ =
-    ½εV the kick without its force leaves N(0, M) as it is, and is its own time
-    reversal. With ``integrator="drift_kick"`` it is the step of
-    :class:`sgmc.kernels.SGHMC`: θ ← θ + εM⁻¹r, then r ← r − ε∇Ũ(θ) − εCM⁻¹r + N(0, 2(C
-    − B̂)ε). A step to the left is flip ∘ step ∘ flip, where the flip reverses the
-    momentum; for the drift and kick it reads θ ← θ − εM⁻¹r, r ← r + ε∇Ũ(θ) − εCM⁻¹r +
-    N(0, 2(C − B̂)ε). For the palindromic step it is the time reversal, up to the work W
-    below.
+    ``integrator="palindromic"``, is θ ← θ + ½εM⁻¹r, then r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r +
+    r') + N(0, 2(C − B̂)ε), then θ ← θ + ½εM⁻¹r'. The friction acts on the mean of the
+    momenta before and after: with B̂ = ½εV the kick without its force leaves N(0, M) as
+    it is, and is its own time reversal. With ``integrator="drift_kick"`` it is the step
+    of :class:`sgmc.kernels.SGHMC`. A step to the left is flip ∘ step ∘ flip, where the
+    flip reverses the momentum; for the palindromic step it is the time reversal, up to
+    the work W below.
 
     The weights with which a state of the path is chosen are:
 
@@ -91,12 +88,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGNUTS(step_size=0.1, friction=3.0, noise_estimate=0.2)
-        >>> sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(kernel, noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 
