@@ -147,11 +147,11 @@ class InjectedNoise:
     online: OnlineNoise | None = None
     room: Any = None  #: Matrix, TC, for an online estimate
     step: int = 0  #: number of steps taken before
-    variance: Tensor | None = None  #: V̂
+    variance: Any = None  #: V̂
     #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
     #: (chains,)
-    clipped: Tensor | None = None
-    share: Tensor | float = 0.0  #: of coordinates that were clipped for this root
+    clipped: Any = None
+    share: Any = 0.0  #: of coordinates that were clipped for this root
 
     def look(
         self, potential: Potential, position: Tensor, minibatch: Any

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
 
@@ -124,9 +124,9 @@ class SGHMC(WithTemperature[SGHMCState]):
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
-        falls = callable(learning_rate)
-        first = math.sqrt(learning_rate(0) if falls else learning_rate)  # ε
-        step_size = (lambda draw: math.sqrt(learning_rate(draw))) if falls else first
+        rate, falls = learning_rate, callable(learning_rate)
+        first = math.sqrt(rate(0) if callable(rate) else rate)  # ε
+        step_size = (lambda draw: math.sqrt(rate(draw))) if callable(rate) else first
         if not isinstance(noise_estimate, OnlineNoise):
             beta = as_matrix(noise_estimate, "noise_estimate", signed=True)
             noise_estimate = beta.value / first
@@ -139,12 +139,12 @@ class SGHMC(WithTemperature[SGHMCState]):
 
     @cached_property
     def _online(self) -> OnlineNoise | None:
-        given = self.noise_estimate
-        return given if isinstance(given, OnlineNoise) else None
+        return given if isinstance(given := self.noise_estimate, OnlineNoise) else None
 
     @cached_property
     def _given(self) -> Matrix:  # B̂; of an online one nothing is known yet
-        return Matrix(0.0 if self._online else self.noise_estimate, "noise_estimate")
+        given: Any = 0.0 if self._online else self.noise_estimate
+        return Matrix(given, "noise_estimate")
 
     @cached_property
     def _spare(self) -> Matrix:  # TC − B̂

@@ -206,8 +206,9 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
 
+    position, momentum, log_weight = map(pick, one[:3], other[:3])
     known = tuple(map(pick, one.known, other.known))
-    return Point(*map(pick, one[:3], other[:3]), known)
+    return Point(position, momentum, log_weight, known)
 
 
 def check_energy(energy: Tensor) -> None:
