@@ -2,7 +2,7 @@
 can be written in PyTorch.
 
 usage: python -m benchmarks.speed [--threads 1] [--compiled] [--rows double-well
-logistic network nuts]
+logistic draws network nuts]
 
 Everything of a row runs in turns in one process; the median of several turns counts.
 Compiling is left out of the times."""
@@ -21,7 +21,7 @@ from torch.nn import functional
 from booklib.networks import multilayer_perceptron
 from sgmc import sample
 from sgmc.compiled import CompiledSGHMC
-from sgmc.kernels import NUTS, SGHMC
+from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.targets import DoubleWell, NoisyGradient
@@ -151,47 +151,83 @@ def logistic(compiled: bool) -> None:
         )
 
 
+def draws_of_one_step() -> None:
+    """Print thousands of steps a second through ``sample`` on the same regression: SGLD
+    and SGHMC with one step a draw, each kept, and SGHMC with 20.
+    """
+    inputs, targets, position = regression()
+    posterior = LogisticRegression(inputs, targets, batch_size=500)
+    rows = {
+        "SGLD, 1 step a draw": (SGLD(1e-5), 1),
+        "SGHMC, 1 step a draw": (SGHMC(0.003, 100.0), 1),
+        "SGHMC, 20 steps a draw": (SGHMC(0.003, 100.0, num_steps=20), 20),
+    }
+    functions = {
+        name: run(kernel, posterior, position, 2_000 // steps)
+        for name, (kernel, steps) in rows.items()
+    }
+    for name, seconds in in_turns(functions).items():
+        print(
+            f"logistic regression, {name:32} {2 / seconds:7.1f} thousand steps a "
+            "second",
+            flush=True,
+        )
+
+
 def network() -> None:
     """Print milliseconds a step and chain of SGHMC on a 784–100–10 network with n =
-    500, against SGD with momentum.
+    500, against SGD with momentum, by ``foreach`` and ``fused``.
+
+    The steps are the kernel's own: ``sample`` first compares gradients and energies,
+    which in medium precision do not agree.
     """
     examples, steps = 50_000, 100
     inputs, targets = torch.rand(examples, 784), torch.randint(10, (examples,))
-    module, generator = (
-        multilayer_perceptron([784, 100, 10]),
-        torch.Generator().manual_seed(0),
-    )
-    optimiser = torch.optim.SGD(
-        module.parameters(), lr=1e-6, momentum=0.99, weight_decay=1 / examples
-    )
+    generator = torch.Generator().manual_seed(0)
 
-    def sgd():
-        for _ in range(steps):
-            indices = torch.randint(examples, (500,), generator=generator)
-            optimiser.zero_grad()
-            functional.cross_entropy(
-                module(inputs[indices]), targets[indices]
-            ).backward()
-            optimiser.step()
+    def sgd(**settings) -> Callable[[], object]:
+        module = multilayer_perceptron([784, 100, 10])
+        decay = {"momentum": 0.99, "weight_decay": 1 / examples}
+        optimiser = torch.optim.SGD(module.parameters(), 1e-6, **decay, **settings)
 
+        def train():
+            for _ in range(steps):
+                indices = torch.randint(examples, (500,), generator=generator)
+                optimiser.zero_grad()
+                functional.cross_entropy(
+                    module(inputs[indices]), targets[indices]
+                ).backward()
+                optimiser.step()
+
+        return train
+
+    module = multilayer_perceptron([784, 100, 10])
     posterior = NetworkPosterior(module, inputs, targets, batch_size=500)
     kernel = SGHMC.from_learning_rate(2e-6, 0.01, num_steps=steps)
-    starts = {
-        chains: posterior.initial_position(chains, generator) for chains in (1, 8)
+
+    def sghmc(chains: int) -> Callable[[], object]:
+        start = posterior.initial_position(chains, generator)
+        state = [kernel.init(posterior, start, generator)]
+
+        @torch.no_grad()
+        def step():
+            state[0], _ = kernel.step(posterior, state[0], generator)
+
+        return step
+
+    rows = {
+        "SGD, foreach": (sgd(foreach=True), 1),
+        "SGD, fused": (sgd(fused=True), 1),
+        "SGHMC, 1 chain": (sghmc(1), 1),
+        "SGHMC, 8 chains": (sghmc(8), 8),
     }
     for precision in ("highest", "medium"):
         torch.set_float32_matmul_precision(precision)
-        functions = {
-            f"SGHMC, {chains} chain{'s' * (chains > 1)}": run(
-                kernel, posterior, start, 1
-            )
-            for chains, start in starts.items()
-        }
-        for name, seconds in in_turns({"torch.optim.SGD": sgd} | functions).items():
-            chains = 8 if "8" in name else 1
+        functions = {name: function for name, (function, _) in rows.items()}
+        for name, seconds in in_turns(functions).items():
             print(
                 f"network, precision {precision}, {name:16} "
-                f"{seconds / steps / chains * 1e3:6.2f} ms a step and chain",
+                f"{seconds / steps / rows[name][1] * 1e3:6.2f} ms a step and chain",
                 flush=True,
             )
     torch.set_float32_matmul_precision("highest")
@@ -246,6 +282,7 @@ def main() -> None:
     rows = {
         "double-well": double_well,
         "logistic": logistic,
+        "draws": lambda compiled: draws_of_one_step(),
         "network": lambda compiled: network(),
         "nuts": lambda compiled: nuts(),
     }

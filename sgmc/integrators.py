@@ -21,9 +21,7 @@ def draw_momentum(
 
     Example:
         >>> import torch
-        >>> draw_momentum(
-        ...     torch.zeros(3, 2), Matrix(4.0), Generator().manual_seed(0)
-        ... ).shape
+        >>> draw_momentum(torch.zeros(3, 2), Matrix(4.0), Generator()).shape
         torch.Size([3, 2])
     """
     momentum = mass.root @ normal_like(position, generator)
@@ -68,9 +66,7 @@ def leapfrog(
 
     Example:
         >>> import torch
-        >>> leapfrog(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
+        >>> leapfrog(lambda theta: theta, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
     position, momentum = position.clone(), momentum.clone()

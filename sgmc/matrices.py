@@ -218,12 +218,8 @@ def addmv_(
         The target.
 
     Example:
-        >>> addmv_(
-        ...     torch.zeros(1, 2),
-        ...     Matrix(torch.tensor([1.0, 2.0])),
-        ...     torch.ones(1, 2),
-        ...     0.5,
-        ... )
+        >>> matrix = Matrix(torch.tensor([1.0, 2.0]))
+        >>> addmv_(torch.zeros(1, 2), matrix, torch.ones(1, 2), 0.5)
         tensor([[0.5000, 1.0000]])
     """
     if matrix.number is not None:

@@ -7,7 +7,7 @@ standard deviation."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -41,16 +41,10 @@ class OnlineNoise:
     Example:
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGHMC
-        >>> from sgmc.posteriors import LinearRegression
-        >>> posterior = LinearRegression(
-        ...     torch.ones(100, 1), torch.linspace(-1, 1, 100), batch_size=10
-        ... )
-        >>> kernel = SGHMC(
-        ...     step_size=0.01, friction=20.0, noise_estimate=OnlineNoise("diagonal")
-        ... )
-        >>> sample(kernel, posterior, torch.zeros(4, 1), num_samples=5).statistics[
-        ...     "clipped"
-        ... ].max()
+        >>> from sgmc.targets import DoubleWell
+        >>> kernel = SGHMC(0.01, friction=20.0, noise_estimate=OnlineNoise("scalar"))
+        >>> draws = sample(kernel, DoubleWell(), torch.zeros(4, 1), num_samples=5)
+        >>> draws.statistics["clipped"].max()
         tensor(0.)
     """
 
@@ -67,6 +61,17 @@ class OnlineNoise:
                 f"{self.averaging!r}"
             )
 
+    def first(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> Tensor:
+        """Estimate V̂ from a minibatch that no step of a run will see, so that what is
+        wrong with a posterior shows before any work is done.
+        """
+        apart = Generator(position.device).manual_seed(generator.initial_seed())
+        return potential.gradient_and_noise_variance(
+            position, apart, self.kind, step=2**40
+        )[1]
+
     def update(
         self,
         potential: Potential,
@@ -75,17 +80,8 @@ class OnlineNoise:
         variance: Tensor,
         step: int,
     ) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; ω) for a step, and bring V̂ up to date if it is time to.
-
-        Args:
-            potential: the target.
-            position: ``(chains, dim)``.
-            minibatch: ω of the step.
-            variance: V̂ so far, in the shape of its kind.
-            step: number of steps taken before.
-
-        Returns:
-            The stochastic gradient ``(chains, dim)`` and V̂.
+        """Compute ∇Ũ(θ; ω) at positions ``(chains, dim)`` for the minibatch ω of a
+        step, and bring V̂ so far up to date if the number of the step says so.
         """
         if step % self.refresh_every:
             return potential.gradient_given(position, minibatch), variance
@@ -103,8 +99,7 @@ def spare(
     """Compute what an estimate leaves of the friction at a temperature, TC − B̂.
 
     Raises:
-        ValueError: if the estimate is no symmetric matrix, or exceeds TC in a
-            direction; the friction goes by the name.
+        ValueError: if the estimate is no symmetric matrix, or exceeds TC somewhere.
     """
     estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
     return as_matrix(
@@ -117,13 +112,8 @@ def spare(
 def injected_root(
     room: Matrix, step_size: float, variance: Tensor
 ) -> tuple[Matrix, Tensor | float]:
-    """Make a root of 2ε(TC − ½εV̂) for every chain, with what is negative in it set to
-    zero.
-
-    Args:
-        room: TC, the friction at the temperature of the target.
-        step_size: ε.
-        variance: V̂ of any kind.
+    """Make a root of 2ε(TC − ½εV̂) for every chain from the room TC, ε and V̂ of any
+    kind, with what is negative in it set to zero.
 
     Returns:
         The root, one matrix for each chain, and the share of coordinates or eigenvalues
@@ -132,10 +122,8 @@ def injected_root(
     noise = 2 * step_size * room - step_size**2 * Matrix.of_chains(variance)
     left = noise.tensor
     if not noise.full:
-        root, negative = left.clamp(min=0).sqrt_(), left < 0
-        return Matrix.of_chains(root), negative.to(left).mean(
-            -1
-        ) if negative.any() else 0.0
+        root, negative = Matrix.of_chains(left.clamp(min=0).sqrt_()), left < 0
+        return root, negative.to(left).mean(-1) if negative.any() else 0.0
     root, failed = torch.linalg.cholesky_ex(left)
     if not failed.any():
         return Matrix.of_chains(root), 0.0
@@ -147,58 +135,38 @@ def injected_root(
     return Matrix.of_chains(root), clipped
 
 
-class InjectedNoise(NamedTuple):
-    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for a given B̂."""
-
-    step_size: float  #: ε
-    friction_time: float  #: time of the friction, ε unless α is fixed
-    root: Matrix  #: a root of its covariance
-    variance: None = None
-    clipped: None = None
-
-    def look(
-        self, potential: Potential, position: Tensor, minibatch: Any
-    ) -> tuple[Tensor, Matrix]:
-        """Compute ∇Ũ(θ; ω); the root to inject with after it is always the same."""
-        return potential.gradient_given(position, minibatch), self.root
-
-
 @dataclass
-class OnlineInjectedNoise:
-    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for B̂ = ½εV̂ of an online
-    estimate, which a look brings up to date.
+class InjectedNoise:
+    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ it is its root
+    alone; with ``online`` a look at a minibatch brings B̂ = ½εV̂ up to date first.
     """
 
     step_size: float  #: ε
-    friction_time: float  #: time of the friction
-    room: Matrix  #: TC
-    online: OnlineNoise
-    step: int  #: number of steps taken before
-    variance: Tensor  #: V̂
+    friction_time: float  #: time of the friction, ε unless α is fixed
+    root: Any  #: Matrix, a root of the covariance; None if it is to be made from V̂
+    online: OnlineNoise | None = None
+    room: Any = None  #: Matrix, TC, for an online estimate
+    step: int = 0  #: number of steps taken before
+    variance: Any = None  #: V̂
     #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
     #: (chains,)
-    clipped: Tensor
-    root: Matrix | None = None  #: of the covariance; None if it is to be made from V̂
-    share: Tensor | float = 0.0  #: of coordinates that were clipped for this root
+    clipped: Any = None
+    share: Any = 0.0  #: of coordinates that were clipped for this root
 
     def look(
         self, potential: Potential, position: Tensor, minibatch: Any
     ) -> tuple[Tensor, Matrix]:
-        """Compute ∇Ũ(θ; ω), and from the same minibatch a root of the covariance to
-        inject after it.
-        """
-        old, root = self.variance, self.root
-        gradient, self.variance = self.online.update(
-            potential, position, minibatch, old, self.step
+        """Compute ∇Ũ(θ; ω), and a root of the covariance to inject after it."""
+        if self.online is None:
+            return potential.gradient_given(position, minibatch), self.root
+        gradient, variance = self.online.update(
+            potential, position, minibatch, self.variance, self.step
         )
-        if root is None or self.variance is not old:
-            root, self.share = injected_root(self.room, self.step_size, self.variance)
-        self.root, self.step, self.clipped = (
-            root,
-            self.step + 1,
-            self.clipped + self.share,
-        )
-        return gradient, root
+        if self.root is None or variance is not self.variance:
+            self.root, self.share = injected_root(self.room, self.step_size, variance)
+        self.step, self.variance = self.step + 1, variance
+        self.clipped = self.clipped + self.share
+        return gradient, self.root
 
 
 def estimate_noise_variance(
@@ -229,12 +197,8 @@ def estimate_noise_variance(
 
     Example:
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> estimate_noise_variance(
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(1, 1),
-        ...     torch.Generator(),
-        ...     "scalar",
-        ... )
+        >>> noisy, generator = NoisyGradient(DoubleWell(), 4.0), torch.Generator()
+        >>> estimate_noise_variance(noisy, torch.zeros(1, 1), generator, "scalar")
         4.0
     """
     checks.check_instance("potential", potential, Potential, "LinearRegression(...)")
@@ -244,13 +208,11 @@ def estimate_noise_variance(
     if potential.dim is not None:
         checks.check_dims(position=position, potential=torch.empty(potential.dim))
     total = torch.tensor(0.0)
+    given = position, generator, kind
     with torch.no_grad():
         for _ in range(num_batches):
             _, variance = evaluate(
-                lambda: potential.gradient_and_noise_variance(
-                    position, generator, kind
-                ),
-                position,
+                lambda: potential.gradient_and_noise_variance(*given), position
             )
             total = total + variance.mean(0)
     variance = total / num_batches
@@ -264,17 +226,14 @@ def friction_for(
     at_least: float = 0.0,
 ) -> float | Tensor:
     """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂
-    with room to spare.
+    with room to spare; for a full V one number for all, C = k·½ε·λ_max(V).
 
-    A diagonal V gives every coordinate a friction of its own; a full one gives one
-    number for all, C = k·½ε·λ_max(V). In learning-rate form, with η in place of ε, the
-    result is the momentum decay α.
+    In learning-rate form, with η in place of ε, the result is the momentum decay α.
 
     Args:
         noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
         step_size: ε.
-        multiple: k, more than 1. At k = 1 nothing would be injected, and any
-            overestimate would be clipped.
+        multiple: k, more than 1, where nothing would be injected.
         at_least: the smallest friction of a coordinate; one without noise and without
             friction would never settle.
 
@@ -282,15 +241,12 @@ def friction_for(
         C, a number, or ``(dim,)`` for a diagonal V.
 
     Raises:
-        ValueError: if V is no covariance, ε is not positive, the multiple is not more
-            than 1, or ``at_least`` is negative.
+        ValueError: if an argument is out of its range.
 
     Example:
         >>> friction_for(4.0, step_size=0.1, multiple=3.0)
         0.6
-        >>> friction_for(
-        ...     torch.tensor([4.0, 0.0]), step_size=0.1, multiple=3.0, at_least=0.1
-        ... )
+        >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, at_least=0.1)
         tensor([0.6000, 0.1000])
     """
     checks.check_positive("step_size", step_size)

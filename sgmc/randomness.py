@@ -19,6 +19,14 @@ def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     )
 
 
+def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
+    """Draw numbers between 0 and 1 with the type and device of ``tensor``: ``(*rows,
+    *tensor.shape)``.
+    """
+    place = {"dtype": tensor.dtype, "device": tensor.device}
+    return torch.rand((*rows, *tensor.shape), generator=generator, **place)
+
+
 def normal_block(
     tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
 ) -> Tensor:

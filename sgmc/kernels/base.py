@@ -97,6 +97,7 @@ class WithMass(Kernel[State]):
 
     step_size: Any
     mass: MatrixLike
+    friction: Any  # of those that have one
 
     def __post_init__(self):
         check_positive("step_size", self.step_size)
@@ -105,6 +106,10 @@ class WithMass(Kernel[State]):
     @cached_property
     def _mass(self) -> Matrix:  # M
         return as_matrix(self.mass, "mass", positive=True)
+
+    @cached_property
+    def _friction(self) -> Matrix:  # C
+        return as_matrix(self.friction, "friction")
 
     def check_matrices(self, **others: Tensor) -> None:
         """Raise a ValueError unless the matrices are some, of one number of

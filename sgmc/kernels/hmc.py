@@ -59,12 +59,8 @@ class HMC(WithMass[HMCState]):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import Gaussian
-        >>> draws = sample(
-        ...     HMC(step_size=0.5, num_steps=3),
-        ...     Gaussian.standard(2),
-        ...     torch.zeros(4, 2),
-        ...     num_samples=10,
-        ... )
+        >>> bowl, kernel = Gaussian.standard(2), HMC(step_size=0.5, num_steps=3)
+        >>> draws = sample(kernel, bowl, torch.zeros(4, 2), num_samples=10)
         >>> draws.samples.shape
         torch.Size([10, 4, 2])
     """

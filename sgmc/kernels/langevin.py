@@ -54,13 +54,8 @@ class SGLD(WithTemperature[SGLDState]):
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> draws = sample(
-        ...     SGLD(step_size=0.01),
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... )
-        >>> draws.samples.shape
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(SGLD(0.01), noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 

@@ -9,6 +9,10 @@ from torch import Generator, Tensor
 from torch.utils._pytree import tree_map
 
 from sgmc.potentials import Potential
+from sgmc.randomness import uniform_like
+
+# with which a density says that it cannot be computed somewhere
+_ERRORS = (ArithmeticError, ValueError, RuntimeError)
 
 
 def accept(
@@ -34,9 +38,7 @@ def accept(
     """
     proposed_energy = torch.where(proposed_energy.isfinite(), proposed_energy, math.inf)
     probability = torch.exp((energy - proposed_energy).clamp(max=0)).nan_to_num(nan=0.0)
-    uniform = torch.rand(
-        energy.shape, generator=generator, dtype=energy.dtype, device=energy.device
-    )
+    uniform = uniform_like(energy, generator)
     return uniform < probability, probability
 
 
@@ -119,13 +121,10 @@ class Guarded(Potential):
     def _guard(self, function: Callable, position: Tensor):
         try:
             return function(position)
-        except (ArithmeticError, ValueError, RuntimeError) as error:
-            failing = self._failing(
-                function, position, torch.arange(len(position), device=position.device)
-            )
-            if len(failing) in (0, len(position)) and not self._works(
-                function, self.good
-            ):
+        except _ERRORS as error:
+            chains = torch.arange(len(position), device=position.device)
+            failing = self._failing(function, position, chains)
+            if len(self._failing(function, self.good, chains[:1])):
                 raise  # it is not where the chains are that makes it fail
             reason = str(error).partition("\n")[0]
             warnings.warn(
@@ -134,24 +133,15 @@ class Guarded(Potential):
                 stacklevel=2,
             )
             result = function(position.index_copy(0, failing, self.good[failing]))
-            return tree_map(
-                lambda values: values.index_fill(0, failing, math.nan), result
-            )
+            return tree_map(lambda x: x.index_fill(0, failing, math.nan), result)
 
     def _failing(self, function: Callable, position: Tensor, chains: Tensor) -> Tensor:
         """Search the chains among some for which the function fails."""
-        if self._works(function, self.good.index_copy(0, chains, position[chains])):
-            return chains[:0]
-        if len(chains) == 1:
-            return chains
-        return torch.cat(
-            [self._failing(function, position, half) for half in chains.chunk(2)]
-        )
-
-    @staticmethod
-    def _works(function: Callable, position: Tensor) -> bool:
         try:
-            function(position)
-        except (ArithmeticError, ValueError, RuntimeError):
-            return False
-        return True
+            function(self.good.index_copy(0, chains, position[chains]))
+            return chains[:0]
+        except _ERRORS:
+            if len(chains) == 1:
+                return chains
+            halves = chains.chunk(2)
+        return torch.cat([self._failing(function, position, x) for x in halves])

@@ -39,12 +39,8 @@ class NaiveSGHMC(WithMass[HMCState]):
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = NaiveSGHMC(step_size=0.1, num_steps=50)
-        >>> sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(kernel, noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 

@@ -64,12 +64,8 @@ class NUTS(WithMass[NUTSState]):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import Gaussian
-        >>> draws = sample(
-        ...     NUTS(step_size=0.5),
-        ...     Gaussian.standard(2),
-        ...     torch.zeros(4, 2),
-        ...     num_samples=10,
-        ... )
+        >>> bowl = Gaussian.standard(2)
+        >>> draws = sample(NUTS(0.5), bowl, torch.zeros(4, 2), num_samples=10)
         >>> draws.samples.shape, draws.statistics["depth"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
@@ -117,21 +113,13 @@ class NUTS(WithMass[NUTSState]):
             log_weight = start_energy - energy - kinetic_energy(momentum, mass)
             return Point(position, momentum, log_weight, (energy, gradient))
 
-        tree = grow_tree(
-            start,
-            leapfrog,
-            inverse_mass,
-            self.max_depth,
-            generator,
-            self.max_energy_error,
-        )
-        (energy, gradient), done = (
-            tree.chosen.known,
-            state.num_gradients + tree.num_steps,
-        )
-        return NUTSState(tree.chosen.position, gradient, energy, done), NUTSInfo(
-            tree.acceptance, energy, tree.depth, tree.diverged, tree.depth_limited, done
-        )
+        limits = self.max_depth, generator, self.max_energy_error
+        tree = grow_tree(start, leapfrog, inverse_mass, *limits)
+        energy, gradient = tree.chosen.known
+        done = state.num_gradients + tree.num_steps
+        info = tree.acceptance, energy, tree.depth, tree.diverged, tree.depth_limited
+        state = NUTSState(tree.chosen.position, gradient, energy, done)
+        return state, NUTSInfo(*info, done)
 
     def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:
         """Evaluate another potential at the position."""

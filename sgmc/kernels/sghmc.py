@@ -11,7 +11,7 @@ from sgmc.checks import check_count, check_non_negative, check_step_size
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
-from sgmc.noise import InjectedNoise, OnlineInjectedNoise, OnlineNoise, spare
+from sgmc.noise import InjectedNoise, OnlineNoise, spare
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks, normal_block
 
@@ -33,11 +33,8 @@ class SGHMCInfo(NamedTuple):
     """What a step of SGHMC learned."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
-    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far,
-    #: (chains,)
-    clipped: Tensor | None
-    #: ε_t of the draw, its weight when step sizes fall; None where it is always the
-    #: same
+    clipped: Tensor | None  #: as in the state
+    #: ε_t of the draw, its weight when step sizes fall; None where it never changes
     step_size: float | None = None
 
 
@@ -77,15 +74,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> kernel = SGHMC(
-        ...     step_size=0.1, friction=3.0, noise_estimate=0.2, num_steps=50
-        ... )
-        >>> sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> kernel = SGHMC(0.1, friction=3.0, noise_estimate=0.2, num_steps=50)
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(kernel, noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -105,22 +96,13 @@ class SGHMC(WithTemperature[SGHMCState]):
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
         self.check_matrices()
-        given = self.noise_estimate
-        known = (
-            not isinstance(given, OnlineNoise)
-            and Matrix(given, "noise_estimate").number == 0
-        )
-        if self.temperature == 0 and not known:
+        if self.temperature == 0 and (self._online or self._given.number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
 
     @classmethod
     def from_learning_rate(
-        cls,
-        learning_rate: StepSize,
-        momentum_decay: float,
-        noise_estimate=0.0,
-        **settings,
+        cls, learning_rate: StepSize, momentum_decay, noise_estimate=0.0, **settings
     ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et
         al., 2014, eq. 15).
@@ -137,36 +119,36 @@ class SGHMC(WithTemperature[SGHMCState]):
                 the kernel; not its mass, which is 1 here.
 
         Example:
-            >>> kernel = SGHMC.from_learning_rate(
-            ...     learning_rate=0.01, momentum_decay=0.1
-            ... )
+            >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
-        rate = learning_rate if callable(learning_rate) else lambda draw: learning_rate
-        first, falls = math.sqrt(rate(0)), callable(learning_rate)
-        step_size = (lambda draw: math.sqrt(rate(draw))) if falls else first  # ε
+        rate, falls = learning_rate, callable(learning_rate)
+        first = math.sqrt(rate(0) if callable(rate) else rate)  # ε
+        step_size = (lambda draw: math.sqrt(rate(draw))) if callable(rate) else first
         if not isinstance(noise_estimate, OnlineNoise):
-            noise_estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
-            noise_estimate = noise_estimate.value / first
+            beta = as_matrix(noise_estimate, "noise_estimate", signed=True)
+            noise_estimate = beta.value / first
         friction = as_matrix(momentum_decay, "momentum_decay").value / first
         return cls(step_size, friction, noise_estimate, fixed_decay=falls, **settings)
-
-    @cached_property
-    def _friction(self) -> Matrix:  # C
-        return as_matrix(self.friction, "friction")
 
     @cached_property
     def _damping(self) -> Matrix:  # CM⁻¹
         return self._friction @ self._mass.inverse
 
     @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂; of an online one nothing is known yet
-        given = (
-            0.0 if isinstance(self.noise_estimate, OnlineNoise) else self.noise_estimate
-        )
-        return spare(self.temperature, self._friction, given, "friction")
+    def _online(self) -> OnlineNoise | None:
+        return given if isinstance(given := self.noise_estimate, OnlineNoise) else None
+
+    @cached_property
+    def _given(self) -> Matrix:  # B̂; of an online one nothing is known yet
+        given: Any = 0.0 if self._online else self.noise_estimate
+        return Matrix(given, "noise_estimate")
+
+    @cached_property
+    def _spare(self) -> Matrix:  # TC − B̂
+        return spare(self.temperature, self._friction, self._given, "friction")
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -176,16 +158,9 @@ class SGHMC(WithTemperature[SGHMCState]):
         """
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
-        state = SGHMCState(position.clone(), momentum, 0)
-        if not isinstance(self.noise_estimate, OnlineNoise):
-            return state
-        # From a minibatch that no step will see; what is wrong with the posterior shows
-        # before any work is done.
-        apart = Generator(position.device).manual_seed(generator.initial_seed())
-        _, variance = potential.gradient_and_noise_variance(
-            position, apart, self.noise_estimate.kind, step=2**40
-        )
-        return state._replace(noise_variance=variance, clipped=0 * position[:, 0])
+        variance = self._online and self._online.first(potential, position, generator)
+        clipped = None if variance is None else 0 * position[:, 0]
+        return SGHMCState(position.clone(), momentum, 0, variance, clipped)
 
     def step(
         self, potential: Potential, state: SGHMCState, generator: Generator
@@ -199,37 +174,29 @@ class SGHMC(WithTemperature[SGHMCState]):
             minibatches = potential.draw_minibatches(position, generator, first, number)
             normals = normal_block(position, number, generator, self.temperature > 0)
             self.trajectory(potential, position, momentum, minibatches, normals, noise)
-        done, weight = done + self.num_steps, noise.step_size
-        return SGHMCState(
-            position, momentum, done, noise.variance, noise.clipped
-        ), SGHMCInfo(done, noise.clipped, weight if callable(self.step_size) else None)
+        done, known = done + self.num_steps, (noise.variance, noise.clipped)
+        weight = noise.step_size if callable(self.step_size) else None
+        info = SGHMCInfo(done, noise.clipped, weight)
+        return SGHMCState(position, momentum, done, *known), info
 
-    def injected_noise(self, done: int = 0, *known: Any):
-        """Make what is injected after so many steps; ``known`` is what a state has of
-        an online estimate.
+    def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
+        """Make what is injected after so many steps; ``known`` is V̂ and the clipped
+        share that a state has of an online estimate.
         """
-        online, step_size = (
-            self.noise_estimate,
-            self.step_size_at(done // self.num_steps),
-        )
+        step_size = self.step_size_at(done // self.num_steps)
         time = self.step_size_at(0) if self.fixed_decay else step_size
-        if isinstance(online, OnlineNoise):
-            share = time / step_size if self.fixed_decay else 1.0
-            room = self.temperature * share * self._friction  # TC
-            return OnlineInjectedNoise(step_size, time, room, online, done, *known)
-        return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
+        if self._online is None:
+            return InjectedNoise(
+                step_size, time, math.sqrt(2 * time) * self._spare.root
+            )
+        share = time / step_size if self.fixed_decay else 1.0
+        room = self.temperature * share * self._friction  # TC
+        return InjectedNoise(step_size, time, None, self._online, room, done, *known)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
-        """Take steps of Algorithm 2 on given random numbers: a function of nothing
-        else, which overwrites position and momentum.
-
-        Args:
-            potential: the target.
-            position: θ, ``(chains, dim)``.
-            momentum: r, ``(chains, dim)``.
-            minibatches: ω of each step, on which its stochastic gradient depends.
-            normals: standard normal numbers ``(chains, dim)`` of each step.
-            noise: what is injected, with ε and B̂, as :meth:`injected_noise` makes it.
+        """Take steps of Algorithm 2 on given random numbers, the minibatch ω and the
+        normal numbers ``(chains, dim)`` of each step: a function of nothing else, which
+        overwrites θ and r, ``(chains, dim)``. :meth:`injected_noise` makes the noise.
         """
         step_size, time = noise.step_size, noise.friction_time  # ε
         inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹

@@ -16,7 +16,7 @@ from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.trees import Point, grow_tree
-from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
@@ -46,16 +46,13 @@ class SGNUTS(WithMass[SGNUTSState]):
 
     Draw r ~ N(0, M), grow the path by doubling (:mod:`sgmc.kernels.trees`) until it
     turns, and choose one of its states. A step to the right, with
-    ``integrator="palindromic"``, is a half drift, a kick, and a half drift: θ ← θ +
-    ½εM⁻¹r, then r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε), then θ ← θ +
-    ½εM⁻¹r'. The friction acts on the mean of the momenta before and after: with B̂ =
-    ½εV the kick without its force leaves N(0, M) as it is, and is its own time
-    reversal. With ``integrator="drift_kick"`` it is the step of
-    :class:`sgmc.kernels.SGHMC`: θ ← θ + εM⁻¹r, then r ← r − ε∇Ũ(θ) − εCM⁻¹r + N(0, 2(C
-    − B̂)ε). A step to the left is flip ∘ step ∘ flip, where the flip reverses the
-    momentum; for the drift and kick it reads θ ← θ − εM⁻¹r, r ← r + ε∇Ũ(θ) − εCM⁻¹r +
-    N(0, 2(C − B̂)ε). For the palindromic step it is the time reversal, up to the work W
-    below.
+    ``integrator="palindromic"``, is θ ← θ + ½εM⁻¹r, then r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r +
+    r') + N(0, 2(C − B̂)ε), then θ ← θ + ½εM⁻¹r'. The friction acts on the mean of the
+    momenta before and after: with B̂ = ½εV the kick without its force leaves N(0, M) as
+    it is, and is its own time reversal. With ``integrator="drift_kick"`` it is the step
+    of :class:`sgmc.kernels.SGHMC`. A step to the left is flip ∘ step ∘ flip, where the
+    flip reverses the momentum; for the palindromic step it is the time reversal, up to
+    the work W below.
 
     The weights with which a state of the path is chosen are:
 
@@ -91,12 +88,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGNUTS(step_size=0.1, friction=3.0, noise_estimate=0.2)
-        >>> sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> noisy = NoisyGradient(DoubleWell(), 4.0)
+        >>> sample(kernel, noisy, torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -114,10 +107,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         check_choice("weights", self.weights, ("uniform", "energy", "work"))
         check_choice("integrator", self.integrator, ("palindromic", "drift_kick"))
         self._injected  # refuses an estimate that exceeds C
-        exact = (
-            self.integrator == "palindromic" and Matrix(self.noise_estimate).number == 0
-        )
-        if self.weights == "work" and not exact:
+        given = self.integrator, Matrix(self.noise_estimate).number
+        if self.weights == "work" and given != ("palindromic", 0):
             raise ValueError(
                 'weights="work" uses exact gradients and needs '
                 'integrator="palindromic" and noise_estimate=0, but they are '
@@ -125,24 +116,21 @@ class SGNUTS(WithMass[SGNUTSState]):
             )
 
     @cached_property
-    def _friction(self) -> Matrix:  # C
-        return as_matrix(self.friction, "friction")
-
-    @cached_property
     def _injected(self) -> Matrix:  # 2(C − B̂)ε
         room = spare(1.0, self._friction, self.noise_estimate, "friction")
         return 2 * self.step_size * room
 
     @cached_property
-    def _factors(self) -> tuple[float, Matrix, Matrix]:
-        """The time t of the first drift, and of the frictions 1 − tCM⁻¹ before the kick
-        and (1 + tCM⁻¹)⁻¹ after it.
+    def _halves(self) -> tuple[float, Matrix, Matrix, float]:
+        """The time t of the first drift, the frictions 1 − tCM⁻¹ before the kick and (1
+        + tCM⁻¹)⁻¹ after it, and the time of the last drift.
         """
-        time = (
-            self.step_size / 2 if self.integrator == "palindromic" else self.step_size
-        )
-        damping, one = time * (self._friction @ self._mass.inverse), Matrix(1.0)
-        return time, one - damping, (one + damping).inverse
+        whole, one = self.integrator == "drift_kick", Matrix(1.0)
+        time = self.step_size if whole else self.step_size / 2
+        damping = time * (self._friction @ self._mass.inverse)
+        if whole:
+            return time, one - damping, one, 0.0
+        return time, one - damping, (one + damping).inverse, time
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -163,34 +151,29 @@ class SGNUTS(WithMass[SGNUTSState]):
         states.
         """
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
-        symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
-        time, before, after = self._factors
+        first, before, after, last = self._halves
         momentum = draw_momentum(state.position, mass, generator)
-        known: tuple[Tensor, ...] = (
-            (potential.energy(state.position),) if weighed else ()
-        )
-        start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
+        weighed, even = self.weights != "uniform", torch.zeros_like(momentum[:, 0])
+        known = (potential.energy(state.position),) if weighed else ()
+        start = Point(state.position, momentum, even, known)
         steps = count(state.num_trees * 2**self.max_depth)
 
         def forward(point: Point) -> Point:
-            position = addmv_(
-                point.position.clone(), inverse_mass, point.momentum, time
-            )
+            position, momentum = point.position.clone(), before @ point.momentum
+            addmv_(position, inverse_mass, point.momentum, first)
             gradient = (
                 potential.gradient(position)
                 if self.weights == "work"
                 else potential.stochastic_gradient(position, generator, next(steps))
             )
-            momentum = (before @ point.momentum).sub_(gradient, alpha=step_size)
+            momentum.sub_(gradient, alpha=step_size)
             addmv_(momentum, self._injected.root, normal_like(momentum, generator))
-            if symmetric:
-                momentum = after @ momentum
-                addmv_(position, inverse_mass, momentum, time)
+            momentum = after @ momentum
+            addmv_(position, inverse_mass, momentum, last)
             if not weighed:
                 # A sum is finite only if all its terms are, and costs one pass.
                 finite = momentum.sum(-1).isfinite()
-                log_weight = torch.where(finite, start.log_weight, -math.inf)
-                return Point(position, momentum, log_weight)
+                return Point(position, momentum, torch.where(finite, even, -math.inf))
             energy = potential.energy(position)
             if self.weights == "energy":
                 gained = energy - start.known[0] + kinetic_energy(momentum, mass)
@@ -203,9 +186,8 @@ class SGNUTS(WithMass[SGNUTSState]):
         tree = grow_tree(start, forward, inverse_mass, self.max_depth, generator)
         num_gradients = state.num_gradients + tree.num_steps
         info = SGNUTSInfo(tree.depth, tree.diverged, tree.depth_limited, num_gradients)
-        return SGNUTSState(
-            tree.chosen.position, state.num_trees + 1, num_gradients
-        ), info
+        position, number = tree.chosen.position, state.num_trees + 1
+        return SGNUTSState(position, number, num_gradients), info
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""

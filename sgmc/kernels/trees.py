@@ -12,6 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.matrices import Matrix
+from sgmc.randomness import uniform_like
 
 
 class Point(NamedTuple):
@@ -99,7 +100,7 @@ def grow_tree(
     depth = torch.zeros_like(growing, dtype=torch.int64)
     # Of every step: which chains took it, and the log-weights it led to.
     steps: list[tuple[Tensor, Tensor]] = []
-    coins, uniforms = _uniforms(2, max_depth, log_weight, generator)
+    coins, uniforms = uniform_like(log_weight, generator, 2, max_depth)
     for doubling in range(max_depth):
         turned_round = coins[doubling] < 0.5
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
@@ -155,7 +156,7 @@ def grow_branch(
     and so on: the stack is never higher than log₂(num_states) + 1."""
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
-    for log_uniform in _uniforms(1, num_states, log_weight, generator)[0].log():
+    for log_uniform in uniform_like(log_weight, generator, num_states).log():
         end = forward(end)
         new = end.log_weight.nan_to_num(-math.inf, -math.inf, -math.inf)
         steps.append((not_turning, new))
@@ -181,26 +182,18 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     After a full turn the ends of a path look as if it had not turned, and two halves
     may lie on either side of the point where it turned. Hence each half is also checked
     together with the first state of the other, as Stan does since 2019 (its pull
-    request 2800). All products of the six vectors are one product of matrices."""
+    request 2800)."""
     total = old.total + new.total
-    momenta = torch.stack(
-        (old.total, new.total, old.first, old.last, new.first, new.last), 1
+    over, under = old.total + new.first, old.last + new.total
+    # six checks, each of a sum of momenta with one end
+    sums = torch.stack((total, total, over, over, under, under), 1)
+    ends = torch.stack(
+        (old.first, new.last, old.first, new.first, old.last, new.last), 1
     )
     # a number does not change the sign
-    velocities = momenta if inverse_mass.number else inverse_mass @ momenta
-    products = (velocities @ momenta.mT).flatten(1)
-    not_turning = (products @ _CHECKS.to(products)).amin(-1) > 0
+    velocities = ends if inverse_mass.number else inverse_mass @ ends
+    not_turning = (sums * velocities).sum(-1).amin(-1) > 0
     return Span(old.first, new.last, total, 2 * old.num_states), not_turning
-
-
-# Which two of the 36 products make a check: of the whole at its ends, then of the old
-# half with the first state of the new, and of the new half with the last of the old.
-_CHECKS = torch.zeros(6, 6, 6)
-for _check, (_one, _other, _end) in enumerate(
-    [(0, 1, 2), (0, 1, 5), (0, 4, 2), (0, 4, 4), (3, 1, 3), (3, 1, 5)]
-):
-    _CHECKS[[_one, _other], _end, _check] = 1
-_CHECKS = _CHECKS.flatten(0, 1)
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
@@ -213,17 +206,9 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
 
-    return Point(
-        pick(one.position, other.position),
-        pick(one.momentum, other.momentum),
-        pick(one.log_weight, other.log_weight),
-        tuple(map(pick, one.known, other.known)),
-    )
-
-
-def _uniforms(rows: int, number: int, like: Tensor, generator: Generator) -> Tensor:
-    size = (rows, number, *like.shape)
-    return torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+    position, momentum, log_weight = map(pick, one[:3], other[:3])
+    known = tuple(map(pick, one.known, other.known))
+    return Point(position, momentum, log_weight, known)
 
 
 def check_energy(energy: Tensor) -> None:

@@ -41,12 +41,8 @@ class RandomWalkMetropolis(Kernel[RandomWalkState]):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell
-        >>> sample(
-        ...     RandomWalkMetropolis(step_size=1.0),
-        ...     DoubleWell(),
-        ...     torch.zeros(4, 1),
-        ...     num_samples=10,
-        ... ).samples.shape
+        >>> kernel = RandomWalkMetropolis(step_size=1.0)
+        >>> sample(kernel, DoubleWell(), torch.zeros(4, 1), 10).samples.shape
         torch.Size([10, 4, 1])
     """
 

@@ -1,4 +1,6 @@
-"""Euler's three ways to integrate Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ)."""
+"""Euler's three ways to integrate Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
+
+Arguments and results are those of :func:`sgmc.integrators.leapfrog`."""
 
 from torch import Tensor
 
@@ -17,13 +19,10 @@ def explicit_euler(
     """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r −
     ε∇U(θ) (Hairer et al., 2006, I.1).
 
-    Arguments and results are those of :func:`sgmc.integrators.leapfrog`.
-
     Example:
         >>> import torch
-        >>> explicit_euler(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> explicit_euler(lambda theta: theta, theta, r, 0.5)
         (tensor([[0.5000]]), tensor([[1.]]))
     """
     inverse_mass = Matrix(mass).inverse
@@ -42,17 +41,13 @@ def symplectic_euler(
     num_steps: int = 1,
     mass: MatrixLike = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r −
-    ε∇U(θ') (Hairer et al., 2006, I.1).
-
-    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at
-    the **new** position.
+    """Integrate by symplectic Euler steps, of order one, with the gradient at the
+    **new** position: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ') (Hairer et al., 2006, I.1).
 
     Example:
         >>> import torch
-        >>> symplectic_euler(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> symplectic_euler(lambda theta: theta, theta, r, 0.5)
         (tensor([[0.5000]]), tensor([[0.7500]]))
     """
     position, momentum = position.clone(), momentum.clone()
@@ -72,16 +67,13 @@ def modified_euler(
     mass: MatrixLike = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Integrate by modified Euler steps, the kick first: r' = r − ε∇U(θ), θ' = θ +
-    εM⁻¹r' (Neal, 2011, Section 5.2.3).
-
-    Arguments and results are those of :func:`explicit_euler`. It is symplectic Euler
-    seen half a step later, and keeps volume as that does.
+    εM⁻¹r' (Neal, 2011, Section 5.2.3): symplectic Euler seen half a step later, which
+    keeps volume as that does.
 
     Example:
         >>> import torch
-        >>> modified_euler(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> modified_euler(lambda theta: theta, theta, r, 0.5)
         (tensor([[0.5000]]), tensor([[1.]]))
     """
     position, momentum = position.clone(), momentum.clone()

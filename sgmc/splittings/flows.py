@@ -1,18 +1,16 @@
 # ruff: noqa: D102 (move and linear are those of Flow)
-"""Flows: the pieces of which integrators are made, each a move and its exact law; a
-list of them, one after the other, is a splitting.
+"""Flows: the pieces of which integrators are made; a list of them is a splitting.
 
-A flow moves positions and momenta ``(chains, dim)`` in place. On U(θ) = ½θᵀAθ with
-gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz + N(0, Q), where
-z is (θ, r), or θ alone in Langevin dynamics. So one list gives both the step of a
-sampler (:class:`sgmc.splittings.Splitting`) and the exact law of its chain
-(:func:`sgmc.splittings.linear_chain`).
+On U(θ) = ½θᵀAθ with gradient noise N(0, V) a flow is a linear map with Gaussian noise,
+z' = Fz + N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics. So one list gives
+both the step of a sampler (:class:`sgmc.splittings.Splitting`) and the exact law of its
+chain (:func:`sgmc.splittings.linear_chain`).
 
 Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the
 noise estimate; C, M and B̂ are numbers, diagonals ``(dim,)`` or matrices ``(dim,
 dim)``. A ValueError says which of them is out of its range."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -28,11 +26,11 @@ from sgmc.checks import (
     check_number,
     check_positive,
 )
+from sgmc.integrators import Gradient
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
 from sgmc.noise import spare
 from sgmc.randomness import normal_like
 
-Gradient = Callable[[Tensor], Tensor]
 Law = tuple[Tensor, Tensor]
 
 
@@ -47,9 +45,7 @@ class Flow(Protocol):
         gradient: Gradient,
         generator: Generator,
     ) -> None:
-        """Move positions and momenta ``(chains, dim)`` in place, the gradient being a
-        function of the position.
-        """
+        """Move positions and momenta ``(chains, dim)`` in place."""
         ...
 
     def linear(self, precision: Tensor, noise_variance: Tensor) -> Law:
@@ -60,9 +56,7 @@ class Flow(Protocol):
 
 
 def check_flows(flows: Sequence[Flow]) -> None:
-    """Raise a ValueError unless ``flows`` is a list of flows, which can be followed
-    again and again.
-    """
+    """Raise a ValueError unless ``flows`` is a list of flows, and not empty."""
     if not isinstance(flows, Sequence) or not all(
         isinstance(flow, Flow) and not isinstance(flow, type)
         for flow in flows or [None]
@@ -92,12 +86,11 @@ def advance(
         flow.move(position, momentum, gradient, generator)
 
 
-@dataclass(frozen=True, eq=False)
-class Drift:
-    """θ ← θ + tM⁻¹r."""
+class _Moving:
+    """A flow that moves positions for a time."""
 
     time: float
-    mass: MatrixLike = 1.0
+    mass: MatrixLike
 
     def __post_init__(self):
         check_number("time", self.time)
@@ -106,6 +99,14 @@ class Drift:
     @cached_property
     def _inverse_mass(self) -> Matrix:
         return as_matrix(self.mass, "mass", positive=True).inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Drift(_Moving):
+    """θ ← θ + tM⁻¹r."""
+
+    time: float
+    mass: MatrixLike = 1.0
 
     def move(self, position, momentum, gradient, generator):
         addmv_(position, self._inverse_mass, momentum, alpha=self.time)
@@ -134,9 +135,7 @@ class Kick:
 
 @dataclass(frozen=True, eq=False)
 class MomentumMap:
-    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; None draws
-    nothing.
-    """
+    """r ← Gr + N(0, S), friction and its noise; None draws nothing."""
 
     factor: Matrix = field(default_factory=lambda: Matrix(1.0))
     covariance: Matrix | None = None
@@ -223,9 +222,7 @@ class Free:
 
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """Flows that all start from the same state and whose increments are added: an
-    explicit Euler step.
-    """
+    """Flows that all start from one state, their increments added: explicit Euler."""
 
     flows: Sequence[Flow]
 
@@ -248,24 +245,17 @@ class AtOnce:
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no
-    momentum.
-    """
+class Descent(_Moving):
+    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S), without a momentum: Langevin dynamics."""
 
     time: float
     covariance: Matrix
     mass: MatrixLike = 1.0
 
     def __post_init__(self):
-        check_number("time", self.time)
+        super().__post_init__()
         check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
         as_matrix(self.covariance, "covariance")
-        self._inverse_mass  # refuses what is no mass
-
-    @cached_property
-    def _inverse_mass(self) -> Matrix:
-        return as_matrix(self.mass, "mass", positive=True).inverse
 
     def move(self, position, momentum, gradient, generator):
         addmv_(position, self._inverse_mass, gradient(position), alpha=-self.time)
@@ -456,24 +446,16 @@ def _injected(
     check_non_negative("temperature", temperature)
     check_dims(friction=friction, noise_estimate=noise_estimate)
     c = as_matrix(friction, "friction")
-    return (
-        2 * step_size * spare(temperature, c, noise_estimate, "friction")
-    )  # 2(TC − B̂)ε
+    room = spare(temperature, c, noise_estimate, "friction")
+    return 2 * step_size * room  # 2(TC − B̂)ε
 
 
-def _law(dim: int, xr=None, rx=None, rr=None, noise=None) -> Law:
+def _law(dim: int, **given: Tensor) -> Law:
     """Make F, the identity but for what position (x) and momentum (r) get from each
     other, and Q, with the momentum's noise.
     """
-    transition = torch.eye(2 * dim, dtype=torch.float64)
-    covariance = torch.zeros_like(transition)
-    x, r = slice(None, dim), slice(dim, None)
-    for whole, row, column, quarter in (
-        (transition, x, r, xr),
-        (transition, r, x, rx),
-        (transition, r, r, rr),
-        (covariance, r, r, noise),
-    ):
-        if quarter is not None:
-            whole[row, column] = quarter
-    return transition, covariance
+    one = torch.eye(dim, dtype=torch.float64)
+    part = {"xr": 0 * one, "rx": 0 * one, "rr": one, "noise": 0 * one} | given
+    rows = [one, part["xr"]], [part["rx"], part["rr"]]
+    transition = torch.cat([torch.cat(row, 1) for row in rows])
+    return transition, torch.block_diag(0 * one, part["noise"])

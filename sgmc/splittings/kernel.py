@@ -49,16 +49,9 @@ class Splitting(Kernel[SplittingState]):
         >>> from sgmc.splittings import flows
         >>> from sgmc.targets import Gaussian
         >>> kernel = Splitting(flows.baoab(step_size=1.0, friction=1.0))
-        >>> draws = sample(
-        ...     kernel,
-        ...     Gaussian.standard(2),
-        ...     torch.zeros(400, 2),
-        ...     num_samples=50,
-        ...     warm_up=50,
-        ... )
-        >>> variance, error = draws.mean_and_standard_error(
-        ...     lambda position: position**2
-        ... )
+        >>> bowl, start = Gaussian.standard(2), torch.zeros(400, 2)
+        >>> draws = sample(kernel, bowl, start, num_samples=50, warm_up=50)
+        >>> variance, error = draws.mean_and_standard_error(lambda theta: theta**2)
         >>> bool(((variance - 1).abs() < 4 * error).all())
         True
     """
@@ -85,9 +78,8 @@ class Splitting(Kernel[SplittingState]):
             if isinstance(value, (Matrix, Tensor))
         }
         check_dims(position=position, mass=self.mass, **matrices)
-        return SplittingState(
-            position.clone(), draw_momentum(position, Matrix(self.mass), generator), 0
-        )
+        momentum = draw_momentum(position, Matrix(self.mass), generator)
+        return SplittingState(position.clone(), momentum, 0)
 
     def step(
         self, potential: Potential, state: SplittingState, generator: Generator
@@ -101,7 +93,5 @@ class Splitting(Kernel[SplittingState]):
 
         for _ in range(self.num_steps):
             advance(self.flows, position, momentum, gradient, generator)
-        num_gradients = next(steps)
-        return SplittingState(position, momentum, num_gradients), SplittingInfo(
-            num_gradients
-        )
+        done = next(steps)
+        return SplittingState(position, momentum, done), SplittingInfo(done)

@@ -1,11 +1,8 @@
-"""Exact laws of the samplers on a Gaussian target: those of the chains that their flows
-make.
+"""Exact laws of the samplers without a correction step on a Gaussian target.
 
-With U(θ) = ½θᵀAθ and gradient noise N(0, V) every sampler without a correction step is
-a linear recursion z' = Fz + N(0, Q). Its stationary covariance solves the discrete
-Lyapunov equation Σ = FΣFᵀ + Q, step size and all, so that code can be tested against a
-law that is exact rather than against the target, from which the law differs by the bias
-that is to be measured."""
+With U(θ) = ½θᵀAθ and gradient noise N(0, V) each is a linear recursion z' = Fz + N(0,
+Q), whose stationary covariance solves the discrete Lyapunov equation Σ = FΣFᵀ + Q, the
+bias of the step size included."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,14 +32,10 @@ class LinearChain(NamedTuple):
     noise_covariance: Tensor  #: Q, (dim, dim)
 
     def stationary_covariance(self) -> Tensor:
-        """Solve Σ = FΣFᵀ + Q.
-
-        Returns:
-            Σ, ``(dim, dim)`` float64.
+        """Solve Σ = FΣFᵀ + Q, ``(dim, dim)`` float64.
 
         Raises:
-            ValueError: if the chain has no stationary law, because F does not shrink
-                every direction.
+            ValueError: if F does not shrink every direction.
         """
         check_tensor("transition", self.transition, "dim", "dim")
         check_tensor("noise_covariance", self.noise_covariance, "dim", "dim")
@@ -77,14 +70,8 @@ class LinearChain(NamedTuple):
         return chain
 
     def autocorrelation(self, direction: Tensor, num_lags: int) -> Tensor:
-        """Compute the autocorrelations ρ₀, ρ₁, … of cᵀz in the stationary chain.
-
-        Args:
-            direction: c, ``(dim,)``.
-            num_lags: number of lags, the zeroth included.
-
-        Returns:
-            ``(num_lags,)`` float64.
+        """Compute the autocorrelations ρ₀, ρ₁, … of cᵀz in the stationary chain, c
+        being ``(dim,)``: ``(num_lags,)`` float64.
         """
         check_count("num_lags", num_lags)
         c, lagged = self._direction(direction), []
@@ -95,11 +82,8 @@ class LinearChain(NamedTuple):
         return torch.stack(lagged) / lagged[0]
 
     def autocorrelation_time(self, direction: Tensor) -> float:
-        """Compute τ = 1 + 2Σρₖ of cᵀz in the stationary chain, by summing the geometric
-        series of F.
-
-        Args:
-            direction: c, ``(dim,)``.
+        """Compute τ = 1 + 2Σρₖ of cᵀz in the stationary chain, c being ``(dim,)``, by
+        the geometric series of F.
         """
         transition, covariance = self.transition.double(), self.stationary_covariance()
         c = self._direction(direction)
@@ -110,21 +94,9 @@ class LinearChain(NamedTuple):
         return float(c @ series / (c @ covariance @ c))
 
     def average_covariance(self, num_steps: int) -> Tensor:
-        """Compute the covariance of the mean of successive states of the stationary
-        chain, for a window of any length.
-
-        With K states it is (S + Sᵀ − KΣ)/K², where S = Σₖ(K − k)FᵏΣ, summed over the
-        lags from 0 to K − 1.
-
-        Args:
-            num_steps: K, the number of states that are averaged.
-
-        Returns:
-            ``(dim, dim)`` float64.
-
-        Raises:
-            ValueError: if the chain has no stationary law, or the number is not
-                positive.
+        """Compute the covariance of the mean of K = ``num_steps`` successive states of
+        the stationary chain, ``(dim, dim)`` float64: (S + Sᵀ − KΣ)/K², where S =
+        Σₖ(K − k)FᵏΣ over the lags from 0 to K − 1.
 
         Example:
             >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
@@ -154,21 +126,14 @@ class LinearChain(NamedTuple):
 def linear_chain(
     splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0
 ) -> LinearChain:
-    """Compose the flows of a splitting, in the order in which they move, to the chain
-    that they make on U(θ) = ½θᵀAθ.
+    """Compose flows, in the order in which they move, to the chain in (θ, r), or in θ
+    where there is no momentum, that they make on U(θ) = ½θᵀAθ.
 
     Args:
         splitting: a list of flows, such as :func:`sgmc.splittings.flows.baoab`.
-        precision: A, ``(dim, dim)``.
+        precision: A, symmetric, ``(dim, dim)``.
         noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
             ``(dim, dim)``.
-
-    Returns:
-        The chain in (θ, r), or in θ where there is no momentum.
-
-    Raises:
-        ValueError: if there are no flows, A is not a symmetric matrix, or V is no
-            covariance.
 
     Example:
         >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))
@@ -201,9 +166,6 @@ def langevin_chain(
 ) -> LinearChain:
     """Write SGLD as a linear chain in θ: F = I − ηM⁻¹A, Q = M⁻¹(η²V + 2η(TM − B̂))M⁻¹.
 
-    A, η, V, B̂, T and M are those of :func:`linear_chain` and
-    :class:`sgmc.kernels.SGLD`.
-
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
         tensor([[1.3333]], dtype=torch.float64)
@@ -227,12 +189,9 @@ def sghmc_chain(
 ) -> LinearChain:
     """Write one step of SGHMC as a linear chain in (θ, r).
 
-    Drift first: θ' = θ + εM⁻¹r; then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC −
-    B̂)). With ``explicit_euler`` the gradient is taken at the old position, −εAθ, as
-    several libraries do.
-
-    A, V, C, B̂, M and T are those of :func:`linear_chain` and
-    :class:`sgmc.kernels.SGHMC`.
+    θ' = θ + εM⁻¹r, then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)), the letters
+    as in :class:`sgmc.kernels.SGHMC`. With ``explicit_euler`` the gradient is taken at
+    the old position, −εAθ, as several libraries do.
 
     Example:
         >>> chain = sghmc_chain(
@@ -257,11 +216,8 @@ def naive_sghmc_chain(
     mass: MatrixLike = 1.0,
 ) -> LinearChain:
     """Write naive SGHMC, a noisy leapfrog trajectory from a fresh momentum r ~ N(0, M),
-    as a linear chain in (θ, r).
-
-    The stochastic gradient at the end of a step is used again at the start of the next
-    one, as :func:`sgmc.integrators.leapfrog` does; the transition forgets the old
-    momentum. With V = 0 it is HMC without its correction step.
+    as a linear chain in (θ, r), which forgets the old momentum; with V = 0 it is HMC
+    without its correction step.
 
     Example:
         >>> chain = naive_sghmc_chain(
