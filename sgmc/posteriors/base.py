@@ -380,7 +380,7 @@ def _versions(data: Batch) -> list[tuple[int | None, int]]:
     for x in data:
         some = x.detach().flatten()[:: x.numel() // 2**16 + 1].cpu().contiguous()
         count = None if x.is_inference() else x._version
-        found.append((count, zlib.crc32(some.view(torch.uint8).numpy())))
+        found.append((count, zlib.crc32(some.view(torch.uint8).numpy().tobytes())))
     return found
 
 
