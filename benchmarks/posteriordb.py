@@ -33,8 +33,8 @@ from torch.nn.functional import logsigmoid, pad
 from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
+from sgmc.models import Posterior
 from sgmc.noise import estimate_noise_variance
-from sgmc.posteriors import Posterior
 from sgmc.potentials import Potential
 from sgmc.tuning import adapt
 

@@ -23,7 +23,8 @@ from sgmc import sample
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
-from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
+from sgmc.models import Posterior
+from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.targets import DoubleWell, NoisyGradient
 from sgmc.tuning import adapt
 

@@ -34,7 +34,8 @@ from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.kernels.base import Kernel
-from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
+from sgmc.models import Posterior
+from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
 from sgmc.tuning import (

@@ -5,6 +5,7 @@ A rule has no state: the same seed gives the same minibatches, wherever a run is
 up. Its numbers come from a counter-based generator, so that every step can be looked up
 by itself; for speed the minibatches of neighbouring steps are made together."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
@@ -76,7 +77,7 @@ class Fresh:
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
-        block, place = divmod(step, steps_together(chains, batch_size))
+        block, place = divmod(step, _steps_together(chains, batch_size))
         return _fresh_block(self, num_examples, batch_size, chains, seed, block)[place]
 
 
@@ -149,16 +150,28 @@ class Held:
         )
 
 
-def steps_together(chains: int, batch_size: int) -> int:
-    """Give the number of steps whose fresh minibatches are drawn together.
-
-    Example:
-        >>> (
-        ...     steps_together(chains=1, batch_size=500),
-        ...     steps_together(chains=1_000, batch_size=500),
-        ... )
-        (32, 1)
+def check_rule(
+    rule: MinibatchRule, num_examples: int, batch_size: int, seed: int
+) -> None:
+    """Raise a ValueError if a rule gives minibatches of another shape, or all chains
+    the same one, where chance does not.
     """
+    name = f"minibatches: {type(rule).__name__}.indices"
+    drawn = rule.indices(num_examples, batch_size, 2, seed, 0)
+    if drawn.shape != (2, batch_size):
+        raise ValueError(
+            f"{name} must return (chains, n), here (2, {batch_size}), but it returned "
+            f"{tuple(drawn.shape)}"
+        )
+    if torch.equal(*drawn) and math.comb(num_examples, batch_size) > 10**6:
+        raise ValueError(
+            f"{name} gives all chains the same minibatch, so that chains are not "
+            "independent and standard errors too small: choose another one for each"
+        )
+
+
+def _steps_together(chains: int, batch_size: int) -> int:
+    """Give the number of steps whose fresh minibatches are drawn together."""
     return max(1, min(_STEPS, _INDICES // (chains * batch_size)))
 
 
@@ -168,7 +181,7 @@ def _fresh_block(
 ) -> list[Tensor]:
     """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
     generator = counter_based(seed, _FRESH, block)
-    length = steps_together(chains, size)
+    length = _steps_together(chains, size)
     rows = length * chains
     if rule.replacement:
         drawn = generator.integers(num_examples, size=(rows, size))

@@ -113,43 +113,6 @@ class DoubleWell(Potential):
         return (position * position).sub_(1).mul_(position).mul_(4)
 
 
-class Banana(Potential):
-    """A bent Gaussian (Haario, Saksman and Tamminen, 1999): θ₁ ~ N(0, σ²), θ₂ | θ₁ ~
-    N(b(θ₁² − σ²), 1).
-
-    Args:
-        variance: σ², the variance of the first coordinate.
-        bend: b, the curvature of the ridge.
-
-    Example:
-        >>> Banana(variance=4.0, bend=0.5).energy(torch.tensor([[2.0, 0.0]]))
-        tensor([0.5000])
-    """
-
-    dim = 2
-
-    def __init__(self, variance: float = 4.0, bend: float = 0.5):
-        check_positive("variance", variance)
-        check_number("bend", bend)
-        self.variance, self.bend = variance, bend
-
-    def energy(self, position: Tensor) -> Tensor:
-        """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²."""
-        first, second = position.unbind(-1)
-        return (
-            first**2 / (2 * self.variance)
-            + 0.5 * (second - self.bend * (first**2 - self.variance)) ** 2
-        )
-
-    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
-        """Draw independent exact samples ``(num_samples, 2)``."""
-        _check_draws(num_samples, generator)
-        like = torch.empty(num_samples, device=generator.device)
-        first, second = normal_block(like, 2, generator)
-        first = first * math.sqrt(self.variance)
-        return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
-
-
 class GaussianMixture(Potential):
     """A mixture of Gaussians with equal weights and one variance: π(θ) ∝ Σₖ exp(−|θ −
     μₖ|²/2σ²).
@@ -192,41 +155,6 @@ class GaussianMixture(Potential):
         modes = torch.randint(len(self.means), size, generator=generator, device=device)
         noise = normal_block(self.means[0], num_samples, generator)
         return self.means[modes] + math.sqrt(self.variance) * noise
-
-
-class Funnel(Potential):
-    """The funnel of Neal (2003): θ₁ ~ N(0, 9) and θᵢ | θ₁ ~ N(0, exp θ₁) for the other
-    coordinates.
-
-    Args:
-        dim: number of coordinates, at least 2.
-
-    Example:
-        >>> Funnel(3).energy(torch.zeros(1, 3))
-        tensor([0.])
-    """
-
-    def __init__(self, dim: int = 10):
-        check_count("dim", dim, at_least=2)
-        self.dim: int = dim
-
-    def energy(self, position: Tensor) -> Tensor:
-        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²."""
-        neck, others = position[:, 0], position[:, 1:]
-        return (
-            neck**2 / 18
-            + 0.5 * (self.dim - 1) * neck
-            + 0.5 * torch.exp(-neck) * others.pow(2).sum(-1)
-        )
-
-    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
-        """Draw independent exact samples ``(num_samples, dim)``."""
-        _check_draws(num_samples, generator)
-        like = torch.empty(self.dim, device=generator.device)
-        samples = normal_block(like, num_samples, generator)
-        samples[:, 0] *= 3
-        samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
-        return samples
 
 
 class NoisyGradient(Potential):

@@ -5,10 +5,11 @@ record, or misbehave on purpose.
 import math
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
+from sgmc.randomness import normal_block
 from sgmc.targets import Gaussian, NoisyGradient
 
 DOUBLE = torch.float64
@@ -157,3 +158,62 @@ class WithPrecision(Around):
 
     def gradient_given(self, position, minibatch):
         return super().gradient_given(position, minibatch) + self._pull(position)
+
+
+class Banana(Potential):
+    """A bent Gaussian (Haario, Saksman and Tamminen, 1999): θ₁ ~ N(0, σ²), θ₂ | θ₁ ~
+    N(b(θ₁² − σ²), 1).
+
+    Args:
+        variance: σ², the variance of the first coordinate.
+        bend: b, the curvature of the ridge.
+    """
+
+    dim = 2
+
+    def __init__(self, variance: float = 4.0, bend: float = 0.5):
+        self.variance, self.bend = variance, bend
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²."""
+        first, second = position.unbind(-1)
+        return (
+            first**2 / (2 * self.variance)
+            + 0.5 * (second - self.bend * (first**2 - self.variance)) ** 2
+        )
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, 2)``."""
+        like = torch.empty(num_samples, device=generator.device)
+        first, second = normal_block(like, 2, generator)
+        first = first * math.sqrt(self.variance)
+        return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
+
+
+class Funnel(Potential):
+    """The funnel of Neal (2003): θ₁ ~ N(0, 9) and θᵢ | θ₁ ~ N(0, exp θ₁) for the other
+    coordinates.
+
+    Args:
+        dim: number of coordinates, at least 2.
+    """
+
+    def __init__(self, dim: int = 10):
+        self.dim: int = dim
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²."""
+        neck, others = position[:, 0], position[:, 1:]
+        return (
+            neck**2 / 18
+            + 0.5 * (self.dim - 1) * neck
+            + 0.5 * torch.exp(-neck) * others.pow(2).sum(-1)
+        )
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, dim)``."""
+        like = torch.empty(self.dim, device=generator.device)
+        samples = normal_block(like, num_samples, generator)
+        samples[:, 0] *= 3
+        samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
+        return samples

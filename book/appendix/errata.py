@@ -42,7 +42,8 @@ from booklib.tables import show_table
 from sgmc.approximations import variational
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
-from sgmc.posteriors import LinearRegression, Posterior
+from sgmc.models import Posterior
+from sgmc.posteriors import LinearRegression
 from sgmc.splittings import (
     LinearChain,
     flows,

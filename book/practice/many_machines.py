@@ -49,7 +49,8 @@ from sgmc.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.machines import shards
 from sgmc.machines.cluster import run_all, sample_all, workers
-from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior
+from sgmc.models import Posterior
+from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.targets import Gaussian
 
 use_style()

@@ -42,7 +42,8 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
-from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
+from sgmc.models import Posterior
+from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.remarks import split_r_hat
 from sgmc.splittings import LinearChain, sghmc_chain

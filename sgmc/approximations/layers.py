@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sgmc.posteriors import NetworkPosterior
-from sgmc.posteriors.network import over_chains
+from sgmc.posteriors.base import over_chains
 
 _KNOWN: WeakKeyDictionary[NetworkPosterior, dict[str, nn.Linear]] = WeakKeyDictionary()
 

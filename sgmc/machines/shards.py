@@ -8,8 +8,8 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_instance, check_tensor
-from sgmc.posteriors.base import DataPotential
-from sgmc.potentials import Kind, differentiate
+from sgmc.posteriors.base import Batch, DataPotential
+from sgmc.potentials import Kind
 
 
 class Shard(DataPotential):
@@ -70,6 +70,7 @@ class Shard(DataPotential):
         self._part = copy.copy(posterior)
         self._part.data, self._part.num_examples = self.data, self.num_examples
         self.num_shards = num_shards
+        self.grad_log_likelihood = self._part.grad_log_likelihood
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute (1/J) log p(θ): ``(chains, dim)`` → ``(chains,)``."""
@@ -81,64 +82,33 @@ class Shard(DataPotential):
         """
         return self._part.log_likelihood(position, *batch)
 
-    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute Uⱼ(θ) and ∇Uⱼ(θ) from the shard's data: → ``(chains,)``, ``(chains,
-        dim)``.
-        """
-        energy, gradient = self._part.energy_and_gradient(position)
-        excess, excess_gradient = self._excess(position)
-        return energy + excess, gradient + excess_gradient
+    # The model's own ways to its energy and gradients are the fast ones. With the
+    # likelihood J times as heavy they give J times what is wanted.
 
-    def per_example_gradients(
-        self, position: Tensor, batch: tuple[Tensor, ...]
-    ) -> Tensor:
-        """Compute ∇log p(xᵢ | θ) of every example of a batch: ``(chains, n, dim)``."""
-        return self._part.per_example_gradients(position, batch)
-
-    # The model's own ways to its energy and gradients are the fast ones, but they hold
-    # the whole prior: what is too much is taken back.
-
-    def _excess(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute (1 − 1/J) log p(θ) and its gradient: → ``(chains,)``, ``(chains,
-        dim)``.
-        """
-        share, prior = 1 - 1 / self.num_shards, self._part.grad_log_prior
-        if prior is None:
-            value, gradient = differentiate(self._part.log_prior, position)
-        else:
-            value, gradient = self._part.log_prior(position), prior(position)
-        return share * value, share * gradient
-
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a batch."""
-        return self._part.energy_of(position, batch, scale) + (
-            1 - 1 / self.num_shards
-        ) * self._part.log_prior(position)
+        number = self.num_shards
+        return self._part.energy_of(position, batch, number * scale) / number
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
-        return (
-            self._part.gradient_of(position, batch, scale) + self._excess(position)[1]
-        )
+        number = self.num_shards
+        return self._part.gradient_of(position, batch, number * scale) / number
 
-    def with_prior(
-        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
-    ) -> Tensor:
+    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Add the prior's gradient."""
-        return (
-            self._part.with_prior(position, log_likelihood_gradient, scale)
-            + self._excess(position)[1]
-        )
+        number = self.num_shards
+        return self._part.with_prior(position, slope, number * scale) / number
 
     def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+        self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         return self._part.gradient_moments(position, batch, kind)
+
+    def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
+        """Compute ∇log p(xᵢ | θ) of every example of a batch: ``(chains, n, dim)``."""
+        return self._part.per_example_gradients(position, batch)
 
 
 def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:

@@ -3,6 +3,7 @@ networks whose prior is drawn too, with control variates.
 """
 
 from sgmc.models.control_variates import control_variates
+from sgmc.models.functions import Posterior
 from sgmc.models.hierarchical import HierarchicalNetwork, draw_precision
 from sgmc.models.named import NamedPosterior, Parameters
 
@@ -10,6 +11,7 @@ __all__ = [
     "HierarchicalNetwork",
     "NamedPosterior",
     "Parameters",
+    "Posterior",
     "control_variates",
     "draw_precision",
 ]

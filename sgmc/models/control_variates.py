@@ -3,7 +3,8 @@
 from torch import Tensor
 
 from sgmc.checks import check_instance, check_tensor
-from sgmc.posteriors.base import DataPotential, Posterior
+from sgmc.models.functions import Posterior
+from sgmc.posteriors import DataPotential
 from sgmc.posteriors.linear import dot
 from sgmc.potentials import MEMORY
 

@@ -14,8 +14,8 @@ from torch.distributions.constraints import Constraint, real
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import DataPotential
-from sgmc.posteriors.network import over_chains
+from sgmc.models.functions import check_callable, check_examples
+from sgmc.posteriors.base import DataPotential, over_chains
 
 _VALIDATION = SimpleNamespace(lock=Lock(), inside=0, before=True)
 
@@ -249,6 +249,11 @@ class NamedPosterior(DataPotential):
             chains, generator, radius, types[0] if types else torch.get_default_dtype()
         )
 
+    def check(self, position: Tensor, generator: Generator) -> None:
+        """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""
+        check_examples(self, position)
+        super().check(position, generator)
+
     def _try(self) -> None:
         """Call the functions with two examples, for one chain and for two, and check
         what they return.
@@ -380,12 +385,6 @@ def check_values(
             for name, shape in shapes.items()
         )
         raise ValueError(f"values must hold tensors {expected}, but they are {given}")
-
-
-def check_callable(name: str, value: object, example: str) -> None:
-    """Raise a ValueError unless the value can be called."""
-    if not callable(value):
-        raise ValueError(f"{name} must be a function, such as {example}, not {value!r}")
 
 
 def check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:

@@ -28,16 +28,15 @@ from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
 from sgmc.minibatches import MinibatchRule
+from sgmc.models.functions import check_callable
 from sgmc.models.named import (
     Parameters,
-    check_callable,
     check_finite,
     check_values,
     map_onto,
     run_model,
 )
 from sgmc.posteriors.base import Batch, DataPotential
-from sgmc.potentials import differentiate
 
 _ALONE = threading.RLock()
 
@@ -174,10 +173,6 @@ class PyroPosterior(DataPotential):
             self.parameters.cut(position), batch[0]
         )
         return -log_prior - scale * log_likelihoods.sum(-1)
-
-    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute its gradient."""
-        return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
 
     def _of_program(
         self,

@@ -1,6 +1,6 @@
 """From data and a model to a potential with minibatch gradients."""
 
-from sgmc.posteriors.base import DataPotential, GaussianPrior, Posterior
+from sgmc.posteriors.base import DataPotential, GaussianPrior
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
@@ -15,6 +15,5 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "NetworkPosterior",
-    "Posterior",
     "Softmax",
 ]

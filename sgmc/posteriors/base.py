@@ -1,14 +1,16 @@
 """From data and a model to a potential with minibatch gradients."""
 
-import math
+import zlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
+from torch.utils._pytree import tree_leaves, tree_map
 
 from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
-from sgmc.minibatches import Fresh, MinibatchRule
+from sgmc.minibatches import Fresh, MinibatchRule, check_rule
 from sgmc.potentials import (
     Kind,
     Potential,
@@ -29,10 +31,11 @@ class DataPotential(Potential):
     (Chen et al., 2014, eq. 5).
 
     The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum
-    running over a minibatch S of n examples, for every chain its own. With all the data
-    (n = N, without replacement) it is the gradient itself. A subclass writes
-    ``log_prior`` and ``log_likelihood``, and formulas for their gradients where it has
-    them.
+    running over a minibatch S of n examples, for every chain its own; with all the data
+    it is the gradient. A subclass writes ``log_prior`` and ``log_likelihood``. All
+    energies and gradients pass through ``energy_of``, ``gradient_of``,
+    ``gradient_moments`` and ``with_prior``, which it overrides where there is a faster
+    way; ``grad_log_prior`` and ``grad_log_likelihood`` are formulas, or None.
 
     Args:
         data: tensors whose first axis runs over the N examples.
@@ -46,9 +49,9 @@ class DataPotential(Potential):
             not fit them.
     """
 
-    grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
-    finite = False  # whether the data were found finite already
-    # a formula for Σ∇log p(xᵢ | θ) over a batch
+    #: ∇log p(θ), from ``(chains, dim)`` to ``(chains, dim)``
+    grad_log_prior: Callable[[Tensor], Tensor] | None = None
+    #: Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch
     grad_log_likelihood: Callable[..., Tensor] | None = None
 
     def __init__(
@@ -87,6 +90,11 @@ class DataPotential(Potential):
             )
         self.data, self.num_examples, self.dim = tuple(data), given[0], dim
         self.batch_size, self.minibatches = batch_size, rule
+        self._versions = _versions(self.data)
+
+    def __getstate__(self):
+        # a copy's tensors count their changes anew
+        return vars(self) | {"_versions": None}
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(θ) up to a constant: ``(chains, dim)`` → ``(chains,)``."""
@@ -107,7 +115,7 @@ class DataPotential(Potential):
         return self.gradient_given(position, None)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains,
+        """Compute U(θ) and ∇U(θ) from all the data, ``(chains,)`` and ``(chains,
         dim)``.
         """
         if self.grad_log_likelihood is None:
@@ -146,7 +154,7 @@ class DataPotential(Potential):
             self.num_examples, shape, generator=generator, device=position.device
         )
 
-    def gather(self, indices: Tensor | None) -> tuple[Tensor, ...]:
+    def gather(self, indices: Tensor | None) -> Batch:
         """Gather the examples with the given indices ``(chains, n)``, tensors
         ``(chains, n, ...)``; or all of them, ``(1, N, ...)``.
         """
@@ -175,12 +183,12 @@ class DataPotential(Potential):
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch,
-        without bias.
+        without bias; arguments and results are those of
+        :meth:`sgmc.potentials.Potential.gradient_and_variance_given`.
 
         With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the
         minibatch, times 1 − n/N when it is drawn without replacement (Cochran, 1977,
-        eq. 2.20). The prior has no part in it. Arguments and results are those of
-        :meth:`sgmc.potentials.Potential.gradient_and_variance_given`.
+        eq. 2.20). The prior has no part in it.
 
         Raises:
             ValueError: if the batch has one example, which has no covariance, or a full
@@ -212,14 +220,14 @@ class DataPotential(Potential):
 
     def log_likelihoods(self, position: Tensor, batch: Batch) -> Tensor:
         """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
-        log_likelihoods = self.log_likelihood(position, *batch)
-        expected = (position.shape[0], batch[0].shape[1])
-        if log_likelihoods.shape != expected:
+        found = self.log_likelihood(position, *batch)
+        expected = (len(position), batch[0].shape[1])
+        if found.shape != expected:
             raise ValueError(
                 "log_likelihood must return one value per chain and example, "
-                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
+                f"{expected}, but it returned {tuple(found.shape)}"
             )
-        return log_likelihoods
+        return found
 
     def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
@@ -230,35 +238,24 @@ class DataPotential(Potential):
         """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
         if self.grad_log_likelihood is not None:
             slope = self.grad_log_likelihood(position, *batch)
-        elif self.grad_log_prior is None:
-            # Both parts in one pass backwards: every operation less in it counts where
-            # batches are small.
-            def log_density(x: Tensor) -> Tensor:
-                log_likelihood = self.log_likelihoods(x, batch).sum(-1)
-                return torch.add(self.log_prior(x), log_likelihood, alpha=scale)
-
-            return differentiate(log_density, position)[1].neg_()
+        elif self.grad_log_prior is None:  # both parts in one pass backwards
+            return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
         else:
-            slope = differentiate(
-                lambda x: self.log_likelihoods(x, batch).sum(-1), position
-            )[1]
+            total = lambda x: self.log_likelihoods(x, batch).sum(-1)
+            slope = differentiate(total, position)[1]
         return self.with_prior(position, slope, scale)
 
-    def with_prior(
-        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
-    ) -> Tensor:
-        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
+    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
+        """Put −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
 
         Args:
             position: ``(chains, dim)``.
-            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
+            slope: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
             scale: N/n.
         """
         if self.grad_log_prior is None:
-            log_prior_gradient = differentiate(self.log_prior, position)[1]
-        else:
-            log_prior_gradient = self.grad_log_prior(position)
-        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
+            return slope.mul_(-scale).sub_(differentiate(self.log_prior, position)[1])
+        return slope.mul_(-scale).sub_(self.grad_log_prior(position))
 
     def gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
@@ -278,27 +275,17 @@ class DataPotential(Potential):
         return total, moment
 
     def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
-        """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic
-        differentiation.
-
-        Args:
-            position: ``(chains, dim)``.
-            batch: tensors ``(chains, n, ...)``, as from :meth:`gather`, or ``(1, n,
-                ...)``.
-
-        Returns:
-            ``(chains, n, dim)``.
+        """Compute ∇log p(xᵢ | θ) of every example of a batch ``(chains or 1, n, ...)``,
+        by automatic differentiation: → ``(chains, n, dim)``.
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
             batch = [x[None, None] for x in example]
             return self.log_likelihood(position[None], *batch)[0, 0]
 
-        over_examples = torch.func.vmap(
-            torch.func.grad(log_likelihood), (None, *[0] * len(batch))
-        )
-        of_chains = [x.expand(len(position), *x.shape[1:]) for x in batch]
-        return torch.func.vmap(over_examples)(position, *of_chains)
+        in_dims = (None, *[0] * len(batch))
+        of_one = torch.func.vmap(torch.func.grad(log_likelihood), in_dims)
+        return over_chains(of_one, position, *batch)
 
     def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
@@ -314,30 +301,36 @@ class DataPotential(Potential):
         return Few()
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at the data, at the rule, and at the densities of a few examples.
+        """Look at the data, at the rule, and at the densities of three examples.
 
         A density of zero has no gradient, so that a sampler that sees gradients alone
         would walk on outside of a prior's support. Likelihoods are compared near the
         position, as by :func:`sgmc.starting.check_model`.
 
         Raises:
-            ValueError: if an example has a NaN or an infinity and a log-likelihood that
-                is not finite, a density is zero at the position, an example's
-                likelihood depends on the others of its minibatch, or the rule gives
-                minibatches of another shape, or all chains the same.
+            ValueError: if the data were changed since the posterior was made, a density
+                is zero at the position, an example's likelihood depends on the others
+                of its minibatch, or the rule is not one (:func:`check_rule`).
         """
-        if not self.finite:
-            self._check_examples(position)
-        self._check_minibatches(generator.initial_seed())
+        if self._versions not in (None, _versions(self.data)):
+            raise ValueError(
+                "data were changed in place after the posterior was made of them: make "
+                "it anew, and change data first, or a clone() of them"
+            )
+        if not self.takes_all_data:
+            seed, size = generator.initial_seed(), self.batch_size or self.num_examples
+            check_rule(self.minibatches, self.num_examples, size, seed)
         few, start = tuple(x[None, :3] for x in self.data), position[:1]
         near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
         # of one alone the arithmetic of a module may be another, and its rounding
         fewer = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
 
-        def look() -> tuple[Tensor, ...]:
-            more, less = (self.log_likelihoods(near, batch) for batch in (few, fewer))
+        def look() -> list[Tensor]:
+            more, less = (
+                self.log_likelihoods(near, batch)[0] for batch in (few, fewer)
+            )
             here = self.log_prior(position), self.log_likelihoods(position, few)
-            return *here, more[0, : less.shape[1]], less[0]
+            return [*here, more[: len(less)], less]
 
         with torch.no_grad():
             try:
@@ -357,51 +350,9 @@ class DataPotential(Potential):
                 "the log-likelihood of an example depends on the others of its "
                 f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
                 f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
-                f"{few[0].shape[1]}. Compute it from that "
-                "example alone: no sum, mean or normalisation over the batch, and no "
-                "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
-            )
-
-    def _check_examples(self, position: Tensor) -> None:
-        # Data may hold such numbers where the model knows what to do with them.
-        odd = torch.zeros(self.num_examples, dtype=torch.bool)
-        for tensor in (x for x in self.data if x.is_floating_point()):
-            # in pieces, for a file may be larger than the memory
-            sums = [few.flatten(1).sum(-1) for few in tensor[:, None].split(2**14)]
-            odd |= ~torch.cat(sums).isfinite().cpu()
-        rows = odd.nonzero()[:100].to(self.data[0].device).mT
-        if (
-            not odd.any()
-            or (
-                values := self.log_likelihoods(
-                    position[:1], self.gather(rows)
-                ).isfinite()
-            ).all()
-        ):
-            return
-        raise ValueError(
-            f"data have a NaN or an infinity in example {int(rows[~values][0])} (and "
-            f"in {int(odd.sum()) - 1} more), whose log-likelihood at the start is not "
-            "finite: leave such examples out, or have log_likelihood take care of them"
-        )
-
-    def _check_minibatches(self, seed: int) -> None:
-        if self.takes_all_data:
-            return
-        rule = type(self.minibatches).__name__
-        size = self.batch_size or self.num_examples
-        drawn = self.minibatches.indices(self.num_examples, size, 2, seed, 0)
-        if drawn.shape != (2, size):
-            raise ValueError(
-                f"minibatches: {rule}.indices must return (chains, n), here (2, "
-                f"{size}), but it returned {tuple(drawn.shape)}"
-            )
-        # where there are few minibatches they may be alike by chance
-        if torch.equal(*drawn) and math.comb(self.num_examples, size) > 10**6:
-            raise ValueError(
-                f"minibatches: {rule}.indices gives all chains the same minibatch, so "
-                "that chains are not independent and standard errors too small: choose "
-                "another one for each chain"
+                f"{few[0].shape[1]}. Compute it from that example alone: no sum, mean "
+                "or normalisation over the batch, and no targets (n, 1) beside outputs "
+                "(n,), which broadcast to (n, n)"
             )
 
 
@@ -422,70 +373,42 @@ class GaussianPrior(DataPotential):
         """Compute −Λθ."""
         return -(self.prior @ position)
 
-    def with_prior(
-        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
-    ) -> Tensor:
+    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Add the prior's gradient."""
-        return addmv_(log_likelihood_gradient.mul_(-scale), self.prior, position)
+        return addmv_(slope.mul_(-scale), self.prior, position)
 
 
-class Posterior(DataPotential):
-    """The posterior of a model that is given as functions.
+def _versions(data: Batch) -> list[tuple[int | None, int]]:
+    """Tell data from the same tensors changed in place: by PyTorch's count of changes,
+    and by a checksum of some numbers for changes that it does not see, as by NumPy.
+    """
+    found = []
+    for x in data:
+        some = x.detach().flatten()[:: x.numel() // 2**16 + 1].cpu().contiguous()
+        count = None if x.is_inference() else x._version
+        found.append((count, zlib.crc32(some.view(torch.uint8).numpy().tobytes())))
+    return found
+
+
+def over_chains(function: Callable[..., Any], own: Any, *batch: Tensor) -> Any:
+    """Call a function of one chain's numbers, and of its batch, for all chains.
 
     Args:
-        log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
-        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a
-            batch to ``(chains, n)``. The tensors of the batch are ``(chains, n, ...)``,
-            or ``(1, N, ...)`` for all the data: write it so that they broadcast.
-        data: tensors whose first axis runs over the N examples.
-        dim: number of coordinates of θ.
-        batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
-        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
-            from ``(chains, dim)`` to ``(chains, dim)``.
-        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
-            dim)`` and the batch to ``(chains, dim)``.
+        function: the function.
+        own: a tensor ``(chains, ...)``, or several by name.
+        batch: tensors ``(chains, n, ...)``, or ``(1, n, ...)`` for all chains.
 
-    Raises:
-        ValueError: if the data tensors differ in length, the batch does not fit them,
-            or the log-likelihood's shape is wrong.
+    Returns:
+        What it returns, with an axis for chains in front.
 
     Example:
-        >>> observations = torch.tensor([1.0, 2.0, 3.0])
-        >>> posterior = Posterior(
-        ...     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
-        ...     log_likelihood=lambda position, x: -0.5 * (x - position).pow(2),
-        ...     data=(observations,),
-        ...     dim=1,
-        ...     batch_size=2,
-        ... )
-        >>> (
-        ...     posterior.gradient(torch.zeros(1, 1)),
-        ...     posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]])),
-        ... )
-        (tensor([[-6.]]), tensor([[-6.]]))
+        >>> over_chains(torch.dot, torch.eye(2), torch.tensor([[3.0, 4.0]]))
+        tensor([3., 4.])
     """
-
-    def __init__(
-        self,
-        log_prior: Callable[[Tensor], Tensor],
-        log_likelihood: Callable[..., Tensor],
-        data: Sequence[Tensor],
-        dim: int,
-        batch_size: int | None = None,
-        minibatches: MinibatchRule | None = None,
-        grad_log_prior: Callable[[Tensor], Tensor] | None = None,
-        grad_log_likelihood: Callable[..., Tensor] | None = None,
-    ):
-        check_count("dim", dim)
-        super().__init__(data, batch_size, minibatches, dim)
-        functions = dict(
-            log_prior=log_prior,
-            log_likelihood=log_likelihood,
-            grad_log_prior=grad_log_prior,
-            grad_log_likelihood=grad_log_likelihood,
-        )
-        for name, function in functions.items():
-            if not callable(function) and (function or not name.startswith("grad")):
-                raise ValueError(f"{name} must be a function, but it is {function!r}")
-        vars(self).update(functions)
+    if len(tree_leaves(own)[0]) == 1:  # vmap costs more than a small model
+        # the way back of squeeze is a view; that of x[0] fills a tensor with zeros
+        alone = tree_map(lambda x: x.squeeze(0), (own, *batch))
+        return tree_map(lambda result: result[None], function(*alone))
+    in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
+    batch = tuple(x[0] if len(x) == 1 else x for x in batch)
+    return torch.func.vmap(function, in_dims)(own, *batch)

@@ -5,7 +5,8 @@ layer's input and its signal δᵢ, the gradient at the layer's output (Bishop, 
 5.53). So the sum over the examples is one matrix product, and so is the sum of the
 squares, Σᵢ(δᵢaᵢᵀ)² = Σᵢδᵢ²(aᵢ²)ᵀ: no example's gradient is ever made."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,80 +21,92 @@ ACTIVATIONS = {
 }
 
 
-def activations_of(module: nn.Module) -> list[type[nn.Module]] | None:
-    """List the activations between the linear layers of a network; None if it is
-    something else than linear layers and known activations in turn.
+class Layer(NamedTuple):
+    """A linear layer, by the names of its parameters."""
+
+    activation: type[nn.Module] | None  #: what comes before it
+    weight: str
+    bias: str | None
+
+
+def layers_of(module: nn.Module) -> list[Layer] | None:
+    """List the layers of a network; None if it is something else than linear layers and
+    known activations in turn.
 
     Example:
-        >>> activations_of(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)))
-        [<class 'torch.nn.modules.activation.Tanh'>]
+        >>> layers_of(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)))[1]
+        Layer(activation=<class 'torch.nn.modules.activation.Tanh'>, weight='2.weight',
+            bias='2.bias')
     """
-    layers = list(module) if type(module) is nn.Sequential else [module]
-    linear, between = layers[::2], [type(layer) for layer in layers[1::2]]
-    right = (
-        len(linear) == len(between) + 1
-        and all(type(layer) is nn.Linear for layer in linear)
-        and set(between) <= set(ACTIVATIONS)
-        # each layer has weights of its own, and does nothing beside
-        and len(list(module.parameters()))
-        == sum(len(list(x.parameters())) for x in linear)
-        and not any(x._forward_hooks or x._forward_pre_hooks for x in module.modules())
-    )
-    return between if right else None
+    stages = list(module) if type(module) is nn.Sequential else [module]
+    linear, between = stages[::2], [type(stage) for stage in stages[1::2]]
+    if (
+        any(type(layer) is not nn.Linear for layer in linear)
+        or not set(between) <= set(ACTIVATIONS)
+        or len(linear) != len(between) + 1
+        # no weights are used twice, and nothing is done beside
+        or len(list(module.parameters())) != sum(len([*x.parameters()]) for x in linear)
+        or any(x._forward_hooks or x._forward_pre_hooks for x in module.modules())
+    ):
+        return None
+    names = iter(dict(module.named_parameters()))
+    return [
+        Layer(activation, next(names), None if layer.bias is None else next(names))
+        for activation, layer in zip([None, *between], linear, strict=True)
+    ]
 
 
 def moments(
-    parameters: Iterable[Tensor],
-    activations: list[type[nn.Module]],
+    layers: list[Layer],
+    parameters: Mapping[str, Tensor],
     inputs: Tensor,
     slope: Callable[[Tensor], Tensor],
-    sums: Iterable[Tensor],
+    sums: Mapping[str, Tensor],
     kind: Kind | None = None,
-) -> list[Tensor]:
+) -> dict[str, Tensor]:
     """Sum the examples' gradients of a function of the outputs, and their squares.
 
     Args:
-        parameters: weights ``(chains, outputs, inputs)`` and, if there are any, biases
-            ``(chains, outputs)`` of each layer.
-        activations: those between the layers.
+        layers: the network.
+        parameters: by name, weights ``(chains, outputs, inputs)`` and biases ``(chains,
+            outputs)``.
         inputs: ``(chains or 1, n, inputs)``.
-        slope: the gradient of the function in the outputs, from outputs ``(chains, n,
-            outputs)`` to the same shape.
+        slope: the function's gradient, from outputs ``(chains, n, outputs)`` to the
+            same shape.
         sums: where the sums of the gradients go, like the parameters.
-        kind: ``"diagonal"`` for all the squares; ``"scalar"``, where they are summed
-            over the weights of each layer; None for none.
+        kind: ``"diagonal"`` for all the squares; ``"scalar"``, where those of a layer's
+            weights are summed; None for none.
 
     Returns:
-        The sums of the squares for each parameter, ``(chains, number)``.
+        The sums of the squares by name, ``(chains, number)``.
     """
-    layers = []
-    for each in zip(parameters, sums, strict=True):
-        if each[0].ndim == 3:
-            layers.append([])
-        layers[-1].append(each)
-    signal, entering = inputs.expand(len(layers[0][0][0]), -1, -1), []
-    for number, ((weight, _), *bias) in enumerate(layers):
-        if number > 0:
-            signal = ACTIVATIONS[activations[number - 1]][0](signal)
+    signal, entering = inputs.expand(len(parameters[layers[0].weight]), -1, -1), []
+    for activation, weight, bias in layers:
+        if activation is not None:
+            signal = ACTIVATIONS[activation][0](signal)
         entering.append(signal)
-        if bias:
-            signal = torch.baddbmm(bias[0][0][:, None], signal, weight.mT)
+        if bias is None:
+            signal = signal @ parameters[weight].mT
         else:
-            signal = signal @ weight.mT
-    signal, squares = slope(signal), []
-    for number in reversed(range(len(layers))):
-        ((weight, total), *bias), active = layers[number], entering[number]
-        torch.bmm(signal.mT, active, out=total)
-        for _, total in bias:
-            torch.sum(signal, 1, out=total)
+            added = parameters[bias][:, None]
+            signal = torch.baddbmm(added, signal, parameters[weight].mT)
+    signal, squares = slope(signal), {}
+    for activation, weight, bias in reversed(layers):
+        active = entering.pop()
+        torch.bmm(signal.mT, active, out=sums[weight])
+        if bias is not None:
+            torch.sum(signal, 1, out=sums[bias])
         if kind is not None:
             square, active_square = signal.square(), active.square()
             if kind == "scalar":
-                square = square.sum(-1, keepdim=True)
-                active_square = active_square.sum(-1, keepdim=True)
-            of_weight = (square.mT @ active_square).flatten(1)
-            squares = [of_weight, *(square.sum(1) for _ in bias), *squares]
-        if number > 0:
-            derivative = ACTIVATIONS[activations[number - 1]][1](active)
-            signal = (signal @ weight).mul_(derivative)
+                square, active_square = (
+                    square.sum(-1, True),
+                    active_square.sum(-1, True),
+                )
+            squares[weight] = (square.mT @ active_square).flatten(1)
+            if bias is not None:
+                squares[bias] = square.sum(1)
+        if activation is not None:
+            derivative = ACTIVATIONS[activation][1](active)
+            signal = (signal @ parameters[weight]).mul_(derivative)
     return squares

@@ -2,15 +2,13 @@
 
 import copy
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
-from torch.utils._pytree import tree_leaves, tree_map
 
 from sgmc.checks import (
     check_count,
@@ -18,11 +16,12 @@ from sgmc.checks import (
     check_non_negative,
     check_positive,
     check_tensor,
+    shown,
 )
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import Batch, GaussianPrior
-from sgmc.posteriors.fully_connected import activations_of, moments
+from sgmc.posteriors.base import Batch, GaussianPrior, over_chains
+from sgmc.posteriors.fully_connected import layers_of, moments
 from sgmc.posteriors.likelihoods import Likelihood, Softmax
 from sgmc.potentials import Kind
 
@@ -31,9 +30,9 @@ class NetworkPosterior(GaussianPrior):
     """The posterior of a network's weights: θ ~ N(0, τ²I) and yᵢ ~ p(y | f(xᵢ; θ))
     (Neal, 1996, Section 1.2).
 
-    A position holds the parameters of the module, one after the other in the order of
-    ``module.named_parameters()``. Those that are frozen, ``requires_grad=False``, stay
-    what they are and are no part of it.
+    A position holds the parameters of the module in the order of
+    ``module.named_parameters()``, but for frozen ones, ``requires_grad=False``, which
+    stay what they are.
 
     Args:
         module: a network f from inputs ``(n, ...)`` to outputs ``(n, k)``, such as
@@ -57,15 +56,11 @@ class NetworkPosterior(GaussianPrior):
         ...     torch.arange(20) % 3,
         ...     batch_size=5,
         ... )
-        >>> (
-        ...     posterior.dim,
-        ...     posterior.predict(torch.zeros(2, 15), torch.randn(7, 4)).shape,
-        ... )
-        (15, torch.Size([2, 7, 3]))
+        >>> posterior.predict(torch.zeros(2, posterior.dim), torch.randn(7, 4)).shape
+        torch.Size([2, 7, 3])
     """
 
     dim: int
-    finite = True
 
     def __init__(
         self,
@@ -78,37 +73,47 @@ class NetworkPosterior(GaussianPrior):
         likelihood: Likelihood | None = None,
     ):
         check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
-        free = {name: x for name, x in module.named_parameters() if x.requires_grad}
-        self.shapes = {name: x.shape for name, x in free.items()}
-        if not self.shapes:
-            raise ValueError("module has no parameters to sample, or all are frozen")
-        for name, given in (("inputs", inputs), ("targets", targets)):
-            check_tensor(name, given, "...", floating=False)
+        check_tensor("inputs", inputs, "...", floating=False)
+        check_tensor("targets", targets, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
         check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
-        if training := [
+        parameters = dict(module.named_parameters())
+        self.shapes = {k: x.shape for k, x in parameters.items() if x.requires_grad}
+        if not self.shapes:
+            raise ValueError("module has no parameters to sample, or all are frozen")
+        if mixing := [
             name
             for name, layer in module.named_modules()
             if isinstance(layer, (_BatchNorm, _DropoutNd))
             and (layer.training or getattr(layer, "running_mean", 0) is None)
         ]:
             raise ValueError(
-                f"module has dropout or batch normalisation in {training}, in training "
-                "mode or without fixed statistics, which makes an example's likelihood "
-                "random, or depend on the others of its minibatch: there is no "
-                "posterior. Turn it off by module.eval(), leave it out, or normalise "
-                "by nn.GroupNorm"
+                f"module has dropout or batch normalisation in {mixing}, in training "
+                "mode or without fixed statistics, so that an example's likelihood is "
+                "random, or depends on the others of its minibatch. Turn it off by "
+                "module.eval(), leave it out, or normalise by nn.GroupNorm"
             )
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
-        self._set_prior(prior_variance)
+        like = inputs if inputs.is_floating_point() else next(module.parameters())
+        self._like = like.new_empty(0)  # of the positions' dtype
+        if not isinstance(prior_variance, Mapping):
+            prior_variance = dict.fromkeys(self.shapes, prior_variance)
+        if set(prior_variance) != set(self.shapes):
+            raise ValueError(
+                "prior_variance must be a positive number, or one for each of "
+                f"{list(self.shapes)}, not {prior_variance}"
+            )
+        for name, value in prior_variance.items():
+            check_positive(f"prior_variance of {name}", value)
+        self.prior_precision = {name: 1 / prior_variance[name] for name in self.shapes}
+        self.prior = self.prior_of(self.prior_precision)
         self.module = copy.deepcopy(module)
         # they say nothing, and a checkpoint must not tell posteriors apart by them
         for name in self.shapes:
             self.module.get_parameter(name).detach().zero_()
-        whole = len(free) == len(list(module.parameters())) and inputs.ndim == 2
-        self._activations = activations_of(module) if whole else None
-        like = inputs if inputs.is_floating_point() else next(module.parameters())
+        whole = len(parameters) == len(self.shapes) and inputs.ndim == 2
+        self._layers = layers_of(module) if whole else None
         try:
             with torch.no_grad():
                 outputs = self.outputs(like.new_zeros(1, dim), inputs[None, :1])
@@ -119,27 +124,15 @@ class NetworkPosterior(GaussianPrior):
             ) from error
         self.likelihood.check(outputs, targets)
 
-    def _set_prior(self, variance: float | Mapping[str, float]) -> None:
-        if not isinstance(variance, Mapping):
-            variance = dict.fromkeys(self.shapes, variance)
-        if set(variance) != set(self.shapes):
-            raise ValueError(
-                "prior_variance must be a positive number, or one for each of "
-                f"{list(self.shapes)}, not {variance}"
-            )
-        for name, value in variance.items():
-            check_positive(f"prior_variance of {name}", value)
-        self.prior_precision = {name: 1 / variance[name] for name in self.shapes}
-        self.prior = self.prior_of(self.prior_precision)
-
     def prior_of(self, precisions: Mapping[str, float]) -> Matrix:
         """Make Λ of the precision of each parameter, by its name."""
-        one, *others = set(precisions.values())
+        if len(set(precisions.values())) == 1:
+            return Matrix(next(iter(precisions.values())))
         entries = [
-            self.data[0].new_full((shape.numel(),), precisions[name])
+            self._like.new_full((shape.numel(),), precisions[name])
             for name, shape in self.shapes.items()
         ]
-        return Matrix(torch.cat(entries) if others else one)
+        return Matrix(torch.cat(entries))
 
     def log_likelihood(
         self, position: Tensor, inputs: Tensor, targets: Tensor
@@ -149,11 +142,21 @@ class NetworkPosterior(GaussianPrior):
 
     def outputs(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Evaluate the network with every chain's weights: inputs ``(chains or 1, n,
-        ...)`` → ``(chains, n, k)``, or ``(chains, n)``.
-
-        A single output is without an axis of its own where the targets are.
+        ...)`` → ``(chains, n, k)``, or ``(chains, n)`` for a single output where the
+        targets have no axis for it.
         """
         return over_chains(self.outputs_of_one, position, inputs)
+
+    def outputs_of_one(self, position: Tensor, inputs: Tensor) -> Tensor:
+        """Evaluate it with one chain's weights ``(dim,)``: ``(n, ...)`` → ``(n, k)`` or
+        ``(n,)``.
+        """
+        named = self.named(position)
+        return self._squeezed(functional_call(self.module, named, (inputs,)))
+
+    def _squeezed(self, outputs: Tensor) -> Tensor:
+        single = outputs.shape[-1] == 1 and self.data[1].ndim == 1
+        return outputs[..., 0] if single else outputs
 
     def parameters_of(self, position: Tensor) -> dict[str, Tensor]:
         """Cut positions ``(..., dim)`` into the parameters of the module, by name: each
@@ -178,11 +181,10 @@ class NetworkPosterior(GaussianPrior):
         dim)``.
         """
         check_count("chains", chains)
-        check_instance(
-            "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-        )
+        example = "torch.Generator().manual_seed(0)"
+        check_instance("generator", generator, Generator, example)
         check_non_negative("scale", scale)
-        like, pieces = self.data[0].new_empty(0, device=generator.device), []
+        like, pieces = self._like.to(generator.device), []
         for shape in self.shapes.values():
             noise = like.new_empty(chains, shape.numel()).normal_(generator=generator)
             fan_in = shape[1:].numel()
@@ -193,31 +195,28 @@ class NetworkPosterior(GaussianPrior):
         """Compute what every chain predicts for the inputs ``(n, ...)``, by softmax the
         class probabilities ``(chains, n, classes)``.
         """
-        return self._predict(self.likelihood.predict, position, inputs)
+        return self.likelihood.predict(self._outputs_of_all(position, inputs))
 
     def log_predict(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Compute the logarithms of :meth:`predict`, which single precision can hold
         when a probability is below its least, e⁻¹⁰³.
         """
-        return self._predict(self.likelihood.log_predict, position, inputs)
+        return self.likelihood.log_predict(self._outputs_of_all(position, inputs))
 
-    def _predict(self, predict, position: Tensor, inputs: Tensor) -> Tensor:
-        shape = tuple(getattr(position, "shape", ()))
-        if len(shape) != 2 or shape[1] != self.dim:
+    def _outputs_of_all(self, position: Tensor, inputs: Tensor) -> Tensor:
+        if getattr(position, "ndim", 0) != 2 or position.shape[1] != self.dim:
             raise ValueError(
                 f"position must be a tensor (chains, {self.dim}), but it is "
-                f"{shape or type(position).__name__}: draws are one by "
-                "draws.flatten(0, 1)"
+                f"{shown(position)}: draws are one by draws.flatten(0, 1)"
             )
         check_tensor("inputs", inputs, "...", floating=False)
-        # A few at a time, for what a convolution makes of all inputs at once may not
-        # fit into memory.
-        pieces = [self.outputs(position, few[None]) for few in inputs.split(1_000)]
-        return torch.cat([predict(piece) for piece in pieces], 1)
+        # a few at a time, for what convolutions make of all may not fit into memory
+        few = inputs.split(1_000)
+        return torch.cat([self.outputs(position, each[None]) for each in few], 1)
 
     def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
-        if self._activations is None:
+        if self._layers is None:
             return super().gradient_of(position, batch, scale)
         return self.with_prior(position, self._moments(position, batch)[0], scale)
 
@@ -225,52 +224,16 @@ class NetworkPosterior(GaussianPrior):
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
-        if self._activations is None or kind == "full":
+        if self._layers is None or kind == "full":
             return super().gradient_moments(position, batch, kind)
         gradient, squares = self._moments(position, batch, kind)
-        return gradient, torch.cat(squares, -1)
+        return gradient, torch.cat([squares[name] for name in self.shapes], -1)
 
     def _moments(self, position: Tensor, batch: Batch, kind: Kind | None = None):
         def slope(outputs: Tensor) -> Tensor:
             slope = self.likelihood.slope(self._squeezed(outputs), batch[1])
             return slope.view_as(outputs)
 
-        gradient, activations = torch.empty_like(position), self._activations or []
-        given, sums = (self.named(x.detach()).values() for x in (position, gradient))
-        return gradient, moments(given, activations, batch[0], slope, sums, kind)
-
-    def outputs_of_one(self, position: Tensor, inputs: Tensor) -> Tensor:
-        """Evaluate the network with one chain's weights ``(dim,)``: inputs ``(n, ...)``
-        → ``(n, k)``, or ``(n,)``.
-        """
-        return self._squeezed(
-            functional_call(self.module, self.named(position), (inputs,))
-        )
-
-    def _squeezed(self, outputs: Tensor) -> Tensor:
-        single = outputs.shape[-1] == 1 and self.data[1].ndim == 1
-        return outputs[..., 0] if single else outputs
-
-
-def over_chains(function: Callable[..., Any], own: Any, *batch: Tensor) -> Any:
-    """Call a function of one chain's numbers, and of its batch, for all chains.
-
-    Args:
-        function: the function.
-        own: a tensor ``(chains, ...)``, or several by name.
-        batch: tensors ``(chains, n, ...)``, or ``(1, n, ...)`` for all chains.
-
-    Returns:
-        What it returns, with an axis for chains in front.
-
-    Example:
-        >>> over_chains(torch.dot, torch.eye(2), torch.tensor([[3.0, 4.0]]))
-        tensor([3., 4.])
-    """
-    if len(tree_leaves(own)[0]) == 1:  # vmap costs more than a small model
-        # the way back of squeeze is a view; that of x[0] fills a tensor with zeros
-        alone = tree_map(lambda x: x.squeeze(0), (own, *batch))
-        return tree_map(lambda result: result[None], function(*alone))
-    in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
-    batch = tuple(x[0] if len(x) == 1 else x for x in batch)
-    return torch.func.vmap(function, in_dims)(own, *batch)
+        gradient, layers = torch.empty_like(position), self._layers or []
+        given, sums = (self.named(x.detach()) for x in (position, gradient))
+        return gradient, moments(layers, given, batch[0], slope, sums, kind)

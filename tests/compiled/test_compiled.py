@@ -11,8 +11,8 @@ from sgmc import sample
 from sgmc.compiled import CompiledInPlace, CompiledSGHMC
 from sgmc.compiled.in_place import _AT_MOST
 from sgmc.kernels import SGHMC
+from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import Posterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, NoisyGradient
 from tests.fakes import (

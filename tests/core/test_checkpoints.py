@@ -31,10 +31,10 @@ from sgmc.checkpoints import Checkpoint, CheckpointError, fingerprint, replace_f
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.models import control_variates
+from sgmc.models import Posterior, control_variates
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs
-from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior, Posterior
+from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting
 from sgmc.splittings.flows import baoab

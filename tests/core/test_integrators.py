@@ -8,7 +8,8 @@ import torch
 from sgmc.integrators import kinetic_energy, leapfrog
 from sgmc.matrices import Matrix
 from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
-from sgmc.targets import Banana, DoubleWell, Gaussian
+from sgmc.targets import DoubleWell, Gaussian
+from tests.fakes import Banana
 
 ALL = [explicit_euler, symplectic_euler, modified_euler, leapfrog]
 MASSES = {

@@ -206,7 +206,7 @@ def test_over_all_minibatches_the_gradient_is_right_on_average_and_so_is_its_var
     has on average.
     """
     posterior = posterior_of(name, simple, batch_size=3)
-    assert (posterior._activations is not None) == simple
+    assert (posterior._layers is not None) == simple
     indices = torch.tensor(list(itertools.combinations(range(6), 3)))
     position = (
         numbers(generator, 1, posterior.dim).expand(len(indices), -1).contiguous()

@@ -13,7 +13,7 @@ import torch
 
 from sgmc import minibatches
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.posteriors import Posterior
+from sgmc.models import Posterior
 
 # (rule, N, n): each way of drawing a subset has a case
 DRAWN = {
@@ -88,7 +88,7 @@ def test_minibatches_of_chains_steps_blocks_and_seeds_are_independent(name):
     """The pairs of two minibatches are uniform on all pairs."""
     codes, number = codes_of(drawn(name), name)
     other, _ = codes_of(drawn(name, seed=1), name)
-    block = minibatches.steps_together(CHAINS, DRAWN[name][2])
+    block = minibatches._steps_together(CHAINS, DRAWN[name][2])
     assert 1 < block < STEPS // 2
     # disjoint pairs
     far = torch.arange(STEPS - block)[torch.arange(STEPS - block) // block % 2 == 0]
@@ -140,7 +140,7 @@ def test_subsets_of_any_size_are_subsets(total, size):
 @pytest.mark.parametrize("name", RULES)
 def test_any_step_can_be_looked_up_by_itself_and_in_any_order(name, chains):
     rule, total, size = RULES[name]
-    block = minibatches.steps_together(chains, size)
+    block = minibatches._steps_together(chains, size)
     steps = [
         *range(10),
         *(k * block + i for k in (1, 2, 3) for i in (-1, 0, 1)),

@@ -13,14 +13,9 @@ from sgmc import potentials, sample
 from sgmc.kernels import SGHMC
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, Passes
-from sgmc.models import control_variates
+from sgmc.models import Posterior, control_variates
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
-from sgmc.posteriors import (
-    LinearRegression,
-    LogisticRegression,
-    NetworkPosterior,
-    Posterior,
-)
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
@@ -135,7 +130,7 @@ def test_squares_from_activations_and_signals_are_those_of_per_example_gradients
     name, generator
 ):
     posterior = POSTERIORS[name](batch_size=4)
-    assert posterior._activations is not None
+    assert posterior._layers is not None
     for chains in (1, 3):
         position = torch.randn(chains, posterior.dim, generator=generator, dtype=DOUBLE)
         batch = posterior.gather(
@@ -221,7 +216,7 @@ def test_a_layer_used_twice_is_noticed(generator):
             return self.last(torch.tanh(self.layer(torch.tanh(self.layer(x)))))
 
     posterior = NetworkPosterior(Twice().double(), *data(2), batch_size=4)
-    assert posterior._activations is None
+    assert posterior._layers is None
     position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
     batch = posterior.gather(*posterior.draw_minibatches(position, generator, step=0))
     torch.testing.assert_close(

@@ -14,13 +14,12 @@ from booklib.held import HeldMinibatch
 from booklib.networks import convolutional_network
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.models import control_variates
+from sgmc.models import Posterior, control_variates
 from sgmc.posteriors import (
     DataPotential,
     LinearRegression,
     LogisticRegression,
     NetworkPosterior,
-    Posterior,
 )
 from sgmc.potentials import Potential, differentiate
 from tests.checks import z_bound

@@ -2,7 +2,9 @@
 that says which it is, and no right model gets one.
 """
 
+import copy
 import math
+import pickle
 import warnings
 
 import pytest
@@ -12,25 +14,13 @@ from torch import nn
 from booklib.held import HeldMinibatch
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
-from sgmc.models import HierarchicalNetwork
-from sgmc.posteriors import (
-    Bernoulli,
-    LinearRegression,
-    NetworkPosterior,
-    Posterior,
-    Softmax,
-)
+from sgmc.models import HierarchicalNetwork, Posterior
+from sgmc.posteriors import Bernoulli, LinearRegression, NetworkPosterior, Softmax
 from sgmc.potentials import Potential
 from sgmc.starting import check_start
-from sgmc.targets import (
-    Banana,
-    DoubleWell,
-    Funnel,
-    Gaussian,
-    GaussianMixture,
-    NoisyGradient,
-)
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
+from tests.fakes import Banana, Funnel
 
 GENERATOR = torch.Generator().manual_seed(0)
 FEATURES, TARGETS = (
@@ -344,6 +334,25 @@ def test_an_example_that_is_no_number_is_named_before_a_minibatch_finds_it(value
         sample(SGHMC(1e-3, 1.0), odd, torch.zeros(2, 3), 2)
 
 
+@pytest.mark.parametrize("seen_by_torch", [True, False])
+def test_data_that_were_changed_in_place_are_noticed_before_a_run(seen_by_torch):
+    features = FEATURES.numpy().copy()
+    data = torch.from_numpy(features), TARGETS.clone()
+    changed = LinearRegression(*data, batch_size=5)
+    run = lambda potential: sample(SGLD(1e-3), potential, torch.zeros(2, 3), 2)
+    assert run(changed).complete
+    if seen_by_torch:
+        data[1][7] += 1.0
+    else:  # behind the back of PyTorch
+        features[:] -= 5.0
+    with pytest.raises(ValueError, match="data were changed in place"):
+        run(changed)
+    assert run(LinearRegression(*data, batch_size=5)).complete
+    # tensors of a copy count their changes anew, as those that travelled do
+    for copied in (copy.copy(changed), pickle.loads(pickle.dumps(changed))):
+        assert run(copied).complete
+
+
 def test_a_model_may_know_what_to_do_with_missing_numbers():
     observed = TARGETS.clone()
     observed[3] = math.nan
@@ -456,7 +465,7 @@ REFUSED = {
     ),
     "no log-likelihood": (
         lambda: posterior(None),
-        "log_likelihood must be a function, but it is None",
+        "log_likelihood must be a function, .* not None",
     ),
     "no number of coordinates": (
         lambda: posterior(squares, dim=None),

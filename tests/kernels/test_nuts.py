@@ -16,10 +16,10 @@ from sgmc.kernels import NUTS
 from sgmc.matrices import Matrix
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
-from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian
+from sgmc.targets import DoubleWell, Gaussian
 from sgmc.tuning import adapt
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound
-from tests.fakes import TARGET
+from tests.fakes import TARGET, Banana, Funnel
 from tests.kernels.steps import FULL, MASSES
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 

@@ -18,9 +18,9 @@ from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression
 from sgmc.splittings import flows, linear_chain
-from sgmc.targets import Banana, DoubleWell, Gaussian, NoisyGradient
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.checks import z_bound
-from tests.fakes import TARGET, Flat
+from tests.fakes import TARGET, Banana, Flat
 from tests.kernels.steps import DIAGONAL, FULL
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 

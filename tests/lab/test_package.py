@@ -23,15 +23,8 @@ from sgmc.other_kernels.cyclical import CyclicalState
 from sgmc.other_kernels.random_walk import RandomWalkState
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
-from sgmc.targets import (
-    Banana,
-    DoubleWell,
-    Funnel,
-    Gaussian,
-    GaussianMixture,
-    NoisyGradient,
-)
-from tests.fakes import generator_of
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
+from tests.fakes import Banana, Funnel, generator_of
 from tests.lab import node
 from tests.lab.cases import (
     CASES,

@@ -11,14 +11,9 @@ from torch import Generator, nn
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.machines import Shard, shards
-from sgmc.models import NamedPosterior
+from sgmc.models import NamedPosterior, Posterior
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import (
-    LinearRegression,
-    LogisticRegression,
-    NetworkPosterior,
-    Posterior,
-)
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 
 DOUBLE = torch.float64
 

@@ -19,15 +19,9 @@ from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC
 from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.potentials import Potential
-from sgmc.targets import (
-    Banana,
-    DoubleWell,
-    Funnel,
-    Gaussian,
-    GaussianMixture,
-    NoisyGradient,
-)
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound
+from tests.fakes import Banana, Funnel
 
 CORRECTED = {
     "random walk": (RandomWalkMetropolis(1.0), 1),

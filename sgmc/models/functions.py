@@ -1,0 +1,101 @@
+"""Models written as plain functions of the flat vector θ."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.checks import check_count
+from sgmc.minibatches import MinibatchRule
+from sgmc.posteriors import DataPotential
+
+
+class Posterior(DataPotential):
+    """The posterior of a model that is given as functions.
+
+    Args:
+        log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
+        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a
+            batch to ``(chains, n)``. The tensors of the batch are ``(chains, n, ...)``,
+            or ``(1, N, ...)`` for all the data: write it so that they broadcast.
+        data: tensors whose first axis runs over the N examples.
+        dim: number of coordinates of θ.
+        batch_size: n; all the data by default.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
+        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
+            from ``(chains, dim)`` to ``(chains, dim)``.
+        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
+            dim)`` and the batch to ``(chains, dim)``.
+
+    Raises:
+        ValueError: if the data tensors differ in length, the batch does not fit them,
+            or the log-likelihood's shape is wrong.
+
+    Example:
+        >>> posterior = Posterior(
+        ...     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
+        ...     log_likelihood=lambda position, x: -0.5 * (x - position).pow(2),
+        ...     data=(torch.tensor([1.0, 2.0, 3.0]),),
+        ...     dim=1,
+        ...     batch_size=2,
+        ... )
+        >>> posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]]))
+        tensor([[-6.]])
+    """
+
+    def __init__(
+        self,
+        log_prior: Callable[[Tensor], Tensor],
+        log_likelihood: Callable[..., Tensor],
+        data: Sequence[Tensor],
+        dim: int,
+        batch_size: int | None = None,
+        minibatches: MinibatchRule | None = None,
+        grad_log_prior: Callable[[Tensor], Tensor] | None = None,
+        grad_log_likelihood: Callable[..., Tensor] | None = None,
+    ):
+        check_count("dim", dim)
+        super().__init__(data, batch_size, minibatches, dim)
+        functions = dict(
+            log_prior=log_prior,
+            log_likelihood=log_likelihood,
+            grad_log_prior=grad_log_prior,
+            grad_log_likelihood=grad_log_likelihood,
+        )
+        for name, function in functions.items():
+            if function is not None or not name.startswith("grad"):
+                check_callable(name, function, "lambda position: ...")
+        vars(self).update(functions)
+
+    def check(self, position: Tensor, generator: Generator) -> None:
+        """Look at all examples too (:func:`check_examples`)."""
+        check_examples(self, position)
+        super().check(position, generator)
+
+
+def check_examples(posterior: DataPotential, position: Tensor) -> None:
+    """Raise a ValueError if an example has a NaN or an infinity, and a log-likelihood
+    at the position ``(chains, dim)`` that is not finite; a model may know what to do
+    with missing numbers.
+    """
+    odd = torch.zeros(posterior.num_examples, dtype=torch.bool)
+    for x in (x for x in posterior.data if x.is_floating_point()):
+        odd |= ~x[:, None].flatten(1).sum(-1).isfinite().cpu()
+    odd = odd.nonzero().to(posterior.data[0].device)
+    if len(odd) == 0:
+        return
+    rows = odd[:100].mT
+    values = posterior.log_likelihoods(position[:1], posterior.gather(rows))
+    if not values.isfinite().all():
+        raise ValueError(
+            "data have a NaN or an infinity in example "
+            f"{int(rows[~values.isfinite()][0])} (and in {len(odd) - 1} more), whose "
+            "log-likelihood at the start is not finite: leave such examples out, or "
+            "have log_likelihood take care of them"
+        )
+
+
+def check_callable(name: str, value: object, example: str) -> None:
+    """Raise a ValueError unless the value can be called."""
+    if not callable(value):
+        raise ValueError(f"{name} must be a function, such as {example}, not {value!r}")
