@@ -241,7 +241,7 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
 
 
-def remark_width(
+def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
     """Say if the second half of a run is too wide or too narrow for its target, by at
