@@ -276,6 +276,32 @@ def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(
     )
 
 
+def test_one_ctrl_c_breaks_off_a_step_that_goes_on_and_on(tmp_path, monkeypatch):
+    """Its draw would take minutes; those before come back, and the last save stays.
+    With a checkpoint the next save is waited for.
+    """
+    monkeypatch.setattr(running, "PATIENCE", 0.01)
+    kernel, whole = SGHMC(0.1, 1.0, num_steps=10), []
+
+    def endless():
+        ctrl_c()
+        whole.append(signal.getsignal(signal.SIGINT).__self__.patience)
+        while True:
+            time.sleep(0.001)
+
+    for every, settings in ((None, {}), (0.2, {"checkpoint": tmp_path / "run.pt"})):
+        if every is not None:
+            settings = {"checkpoint": Checkpoint(settings["checkpoint"], every=every)}
+        # the first looks at the start
+        target = Interrupted(at=1 + 35, action=endless)
+        with pytest.warns(UserWarning, match=r"interrupted after 3 of 50.*not saved"):
+            draws = sample(kernel, target, START, num_samples=50, **settings)
+        assert torch.equal(
+            draws.samples, sample(kernel, DoubleWell(), START, num_samples=3).samples
+        )
+    assert whole == [0.01, 0.2]
+
+
 def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
     """What ``collect`` was about to give is not there, and what the memory held before
     must not stand in its place.
