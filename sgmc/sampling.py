@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from sgmc.checks import check_choice, check_count, shown
+from sgmc.checks import check_choice, check_count, check_instance, shown
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
@@ -125,10 +125,7 @@ def sample(
     check_count("thinning", thinning)
     reaction = ON_DIVERGENCE if on_divergence is None else on_divergence
     check_choice("on_divergence", reaction, ("raise", "nan"))
-    if collect is not None and not callable(collect):
-        raise ValueError(
-            f"collect must be a function of the positions, but it is {shown(collect)}"
-        )
+    check_instance("collect", collect, Callable | None, "torch.abs")
     check_kernel(kernel)
     check_start(potential, position, seed)
     run = _Run(

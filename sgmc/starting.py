@@ -5,7 +5,7 @@ and that a model means what it says.
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor, shown
+from sgmc.checks import check_instance, check_seed, check_tensor, shown
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential, agree, differentiate, evaluate
 from sgmc.randomness import normal_like
@@ -27,14 +27,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     With a generator of its own it looks at the stochastic gradient at the start, and,
     by :func:`check_model`, at the energy beside it."""
     check_instance("potential", potential, Potential, "one of sgmc.targets")
-    check_count("seed", seed, at_least=-(2**63))
-    if seed >= 2**64:
-        raise ValueError(f"seed must be less than 2**64, but it is {seed}")
-    if not isinstance(position, Tensor) or position.ndim != 2:
-        raise ValueError(
-            "position must be a floating-point tensor (chains, dim), but it is "
-            f"{shown(position)}; one chain is (1, dim)"
-        )
+    check_seed("seed", seed)
     check_tensor("position", position, "chains", "dim")
     if potential.dim is not None and position.shape[1] != potential.dim:
         raise ValueError(

@@ -898,6 +898,34 @@ def test_collect_must_give_the_same_names_at_every_draw():
         sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
 
 
+def test_collect_must_give_one_shape_at_every_draw():
+    """Otherwise it would be repeated to fill the room of the first."""
+    calls = []
+
+    def collect(position):
+        calls.append(None)
+        return position.repeat(1, 2) if len(calls) < 4 else position
+
+    with pytest.raises(ValueError, match=r"collect.*\(3, 2\).*\(3, 1\)"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
+
+
+@pytest.mark.parametrize("number", [10**13, 10**30])
+def test_more_draws_than_memory_holds_are_refused_before_any_step(number):
+    with pytest.raises(ValueError, match=rf"num_samples.*\b{number}\b.*memory"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=number)
+
+
+def test_a_checkpoint_without_a_state_is_refused(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.pt")
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=checkpoint)
+    content = torch.load(checkpoint.path)["content"]
+    del content["state"]
+    checkpoint.save(content)
+    with pytest.raises(ValueError, match=r"checkpoint .*run\.pt holds no state"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=checkpoint)
+
+
 class State(NamedTuple):
     position: Tensor
     square_average: Tensor
