@@ -207,6 +207,7 @@ class _Stop:
             _thread.interrupt_main()
 
     def __exit__(self, *_) -> None:
+        self.within = False  # nobody waits any longer
         for number, handler in self.old.items():
             # None: not one of Python's
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

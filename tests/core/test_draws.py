@@ -274,7 +274,7 @@ def test_other_draws_that_cannot_be_averaged():
     ):
         draws.weighted_mean("hyperparameters")
     for wrong in (torch.zeros(5, 4), torch.tensor([1.0, -1, 1, 1, 1]).expand(4, 5).T):
-        with pytest.raises(ValueError, match="weights 'weight' .* at least 0"):
+        with pytest.raises(ValueError, match=r"weights 'weight' .* at least 0"):
             Draws(torch.zeros(5, 4, 2), {"weight": wrong}).weighted_mean("weight")
     with pytest.raises(ValueError, match=r"runs.*a list$"):
         Draws.pool([])

@@ -302,6 +302,22 @@ def test_one_ctrl_c_breaks_off_a_step_that_goes_on_and_on(tmp_path, monkeypatch)
     assert whole == [0.01, 0.2]
 
 
+@pytest.mark.parametrize("then", [ctrl_c, fail])
+def test_nobody_is_interrupted_after_a_run_that_ended_within_a_step(then, monkeypatch):
+    monkeypatch.setattr(running, "PATIENCE", 0.05)
+    call_in_steps(monkeypatch, SGHMC_KERNEL, {1: lambda: (ctrl_c(), then())})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if then is ctrl_c:
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
+        else:
+            with pytest.raises(MemoryError):
+                sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
+    end = time.monotonic() + 0.2
+    while time.monotonic() < end:  # a signal would come here
+        time.sleep(0.01)
+
+
 def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
     """What ``collect`` was about to give is not there, and what the memory held before
     must not stand in its place.

@@ -15,7 +15,6 @@ import pytest
 import torch
 from torch import nn
 
-import sgmc
 from sgmc import (
     approximations,
     checkpoints,
