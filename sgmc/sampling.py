@@ -87,11 +87,8 @@ def sample(
         checkpoint: where to save the run, or from where to go on:
             :class:`sgmc.checkpoints.Checkpoint`.
         on_divergence: ``"raise"`` an error, or say so in a warning and fill up the
-            draws with ``"nan"``; what ``sgmc.sampling.ON_DIVERGENCE`` says by default,
-            which is ``"raise"``.
-        progress: whether to show a progress bar, in runs of over two seconds, where
-            someone watches: on standard error in a terminal, and in a notebook below
-            the cell until the run is done.
+            draws with ``"nan"``; ``sgmc.sampling.ON_DIVERGENCE`` by default.
+        progress: whether to show a progress bar, as :func:`sgmc.running.drive` does.
 
     Returns:
         The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of

@@ -91,21 +91,21 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
                 "changes, such as dropout in training mode (module.eval() ends that); "
                 "write it as a function of the position alone"
             )
-        for kept in (0, 1):
+        for kept in (0, 1) if len(position) > 1 else ():
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
             moved = _energy_or_none(potential, others)
-            if len(position) > 1 and not agree(
-                None if moved is None else moved[kept::2], energy[kept::2]
-            ):
+            if moved is None or not agree(moved[kept::2], energy[kept::2]):
                 raise ValueError(
                     "the potential's energy of one chain depends on where the other "
                     "chains are: sum and average over the last axis "
                     "alone, never over the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
-        together = potential.energy_and_gradient(near)
-        if not (agree(together[0], energy) and agree(together[1], gradient)):
+        pairs = zip(
+            potential.energy_and_gradient(near), (energy, gradient), strict=True
+        )
+        if not all(agree(one, other) for one, other in pairs):
             raise ValueError(
                 "the potential's energy_and_gradient does not give what its energy "
                 "and its gradient give: mend it, or leave it out"
@@ -114,22 +114,17 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         expected = differentiate(potential.energy, near)[1]
     except RuntimeError:  # it cannot be differentiated
         return
-    if (
-        expected.isfinite().all()
-        and gradient.isfinite().all()
-        and not agree(gradient, expected, root=3)
-    ):
-        chain = int((gradient - expected).abs().amax(-1).argmax())
-        place = int((gradient - expected).abs()[chain].argmax())
+    if not expected.isfinite().all():
+        return
+    if gradient.isfinite().all() and not agree(gradient, expected, root=3):
+        chain, place = divmod(int((gradient - expected).abs().argmax()), near.shape[1])
         raise ValueError(
             f"the potential's gradient is {float(gradient[chain, place]):.6g} in "
             f"coordinate {place} of chain {chain}, but differentiation "
             f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
             "formula's sign, factors and shapes, or leave it out"
         )
-    if expected.isfinite().all() and _cut_off(
-        potential, near, direction, energy, expected
-    ):
+    if _cut_off(potential, near, direction, energy, expected):
         raise ValueError(
             "the potential's energy does not change as its differentiation says: part "
             "of it is cut off from the position, by .detach(), "
