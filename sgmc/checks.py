@@ -13,17 +13,15 @@ from torch import Tensor
 
 
 def is_number(value: object) -> bool:
-    """Tell whether ``value`` is a number of Python, and no NaN.
+    """Tell whether ``value`` is a number of Python that a tensor may hold, and no NaN.
 
     Example:
         >>> is_number(1), is_number(True), is_number("1"), is_number(math.nan)
         (True, False, False, False)
     """
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and value == value
-    )
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return value == value and (isinstance(value, float) or abs(value) < 2**63)
 
 
 def _require(right: bool, name: str, what: str, value: object) -> None:
@@ -80,9 +78,17 @@ def check_count(name: str, value: int, at_least: int = 1) -> None:
     _require(right, name, f"a whole number of at least {at_least}", value)
 
 
+def check_seed(name: str, value: int) -> None:
+    """Raise a ValueError unless ``value`` is a whole number of at most 64 bits."""
+    right = isinstance(value, int) and not isinstance(value, bool)
+    right = right and -(2**63) <= value < 2**64
+    _require(right, name, "a whole number from -2**63 and less than 2**64", value)
+
+
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise a ValueError unless ``value`` is one of the choices."""
-    _require(value in choices, name, f"one of {', '.join(choices)}", value)
+    right = isinstance(value, str) and value in choices
+    _require(right, name, f"one of {', '.join(choices)}", value)
 
 
 def shown(value: object) -> str:
@@ -149,8 +155,9 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
     )
     if not enough or value.is_complex() or floating > value.is_floating_point():
         raise ValueError(f"{name} must be {form}, but it is {shown(value)}")
-    if value.numel() == 0:
-        raise ValueError(f"{name} {tuple(value.shape)} is empty")
+    if value.numel() == 0 or value.is_meta:
+        what = "holds no numbers, on the device meta" if value.is_meta else "is empty"
+        raise ValueError(f"{name} {tuple(value.shape)} {what}")
     # in one pass, and with no memory of their size
     if not all(math.isfinite(extreme) for extreme in value.detach().aminmax()):
         place = tuple(int(index) for index in (~value.isfinite()).nonzero()[0])
@@ -188,7 +195,7 @@ def check_dims(**given: Any) -> None:
     tensors have one number of coordinates, and suit.
     """
     values = {name: getattr(value, "value", value) for name, value in given.items()}
-    axes = {name: value for name, value in values.items() if getattr(value, "ndim", 0)}
+    axes = {n: x for n, x in values.items() if isinstance(x, Tensor) and x.ndim}
     dims = {name: value.shape[-1] for name, value in axes.items()}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())

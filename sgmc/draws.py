@@ -135,6 +135,8 @@ class Draws:
                 "weights must be one number for each draw of a chain, but "
                 f"{weights!r} is {tuple(weight.shape)}"
             )
+        if not (weight >= 0).all() or not (weight.sum(0) > 0).all():
+            raise ValueError(f"weights {weights!r} must be at least 0, and not all 0")
         weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
         return (weight * values).sum(0) / weight.sum(0)
 
@@ -210,6 +212,9 @@ class Draws:
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
+        right = isinstance(runs, (list, tuple)) and len(runs) > 0
+        if not right or not all(isinstance(run, cls) for run in runs):
+            raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []
         for run in runs:
             seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]

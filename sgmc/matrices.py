@@ -50,6 +50,12 @@ class Matrix:
             shape, given = tuple(value.shape), f"{tuple(value.shape)} of {value.dtype}"
             right = len(shape) < 3 and 0 not in shape and len(set(shape)) < 2
             right = right and (not shape or value.is_floating_point())
+            # half precision has no eigenvalues
+            right = (
+                right
+                and not value.is_meta
+                and (len(shape), value.element_size()) != (2, 2)
+            )
         if not right:
             raise ValueError(
                 f"{name} must be a number, or a floating-point tensor (dim,) or (dim, "

@@ -1,5 +1,5 @@
 """What the samples of a run say against it, whatever the kernel: chains that stand
-still, do not agree, or are too wide or too narrow for their target.
+still, do not agree, left the support, or are too wide or too narrow for their target.
 """
 
 import torch
@@ -12,15 +12,15 @@ from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 
-LEAST_STEPS = 100  # of a chain that stands still
-LEAST = (
-    20  # samples of a chain that is compared with others, or whose width is looked at
-)
-# of R̂ (Gelman and Rubin, 1992), for a hundred samples and more, and for fewer
+# steps of a chain that stands still, samples of one alone; samples of one that is
+# compared with others, or whose width is looked at
+MANY, LEAST = 100, 20
+# of R̂ (Gelman and Rubin, 1992), for many samples, and for few or for one chain
 LIMIT, COARSE = 1.1, 1.5
 # of the virial ratio: how far from 1 it may be; how often chance alone may take it
 # further, which is that of five standard deviations; stretches of a chain
 OFF, FALSE_ALARMS, PARTS = 0.2, 5.7e-7, 10
+LONGER = "Take more samples, a longer warm_up, or a kernel that moves further"
 
 
 def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
@@ -28,15 +28,12 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
     they started.
 
     Example:
-        >>> remark_stuck(
-        ...     torch.zeros(3, 2),
-        ...     torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]),
-        ...     100,
-        ... )[0][:48]
+        >>> end = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+        >>> remark_stuck(torch.zeros(3, 2), end, 100)[0][:48]
         'chains 0 and 2 never moved: a smaller step_size,'
     """
     still = (end == start).all(-1)
-    if num_steps < LEAST_STEPS or not still.any():
+    if num_steps < MANY or not still.any():
         return []
     return [
         f"{name_chains(still)} never moved: a smaller step_size, or another start, "
@@ -48,7 +45,8 @@ def remark_disagreement(
     samples: dict[str, Tensor], start: Tensor | None = None
 ) -> list[str]:
     """Say where chains disagree, in place or in width, and whether they stay in
-    separate places: R̂ > 1.1, or 1.5 of fewer than a hundred samples.
+    separate places: R̂ > 1.1, or 1.5 of fewer than a hundred samples. Of one chain alone
+    the halves are compared, from a hundred samples, by 1.5.
 
     R̂ is that of the values or, if it is larger, of their distances from the mean, for
     chains of one mean may differ in width (Vehtari et al., 2021, who fold about the
@@ -68,25 +66,30 @@ def remark_disagreement(
     """
     found = []
     for name, values in samples.items():
-        limit = LIMIT if len(values) >= 100 else COARSE
-        if not values.is_floating_point() or len(values) < LEAST or values.shape[1] < 2:
+        alone, many = values.shape[1] == 1, len(values) >= MANY
+        few = len(values) < LEAST or (alone and not many)
+        if few or not values.is_floating_point():
             continue
+        limit = LIMIT if many and not alone else COARSE
         values = values.flatten(2) if values.ndim > 2 else values[..., None]
         widths = (values - values.mean((0, 1))).abs_()
         shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
         shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
         place = int(shrink.argmax())
-        begun = None if start is None else start[:, place]
-        if shrink[place] > limit:
-            where, many = f"{name!r}" if name else "the samples", ""
-            if len(shrink) > 1:
-                where = f"coordinate {place} of {where}"
-                number = int((shrink > limit).sum())
-                many = f", and over {limit} in {number} of {len(shrink)}"
-            found.append(
-                f"the chains do not agree: R̂ is {float(shrink[place]):.2f} in "
-                f"{where}{many}. {_separate(values[..., place], begun)}"
-            )
+        if not shrink[place] > limit:
+            continue
+        where, more = f"{name!r}" if name else "the samples", ""
+        if len(shrink) > 1:
+            where = f"coordinate {place} of {where}"
+            number = int((shrink > limit).sum())
+            more = f", and over {limit} in {number} of {len(shrink)}"
+        if alone:
+            who, cause = "halves of the chain", f"It has not arrived. {LONGER}"
+        else:
+            begun = None if start is None else start[:, place]
+            who, cause = "chains", _separate(values[..., place], begun)
+        size = f"R̂ is {float(shrink[place]):.2f} in {where}{more}"
+        found.append(f"the {who} do not agree: {size}. {cause}")
     return found
 
 
@@ -121,31 +124,28 @@ def _separate(values: Tensor, start: Tensor | None) -> str:
     another, if there is a gap between them, and whether they are still near their
     starts ``(chains,)``; else what may help.
     """
-    near = start is not None and bool(
-        (values.mean(0) - start).square().mean() < 0.1 * start.var()
-    )
-    means, order = values.mean(0).sort()
-    gap, last = means.diff().max(0)
+    means = values.mean(0)
+    near = start is not None and (means - start).square().mean() < 0.1 * start.var()
+    ordered, order = means.sort()
+    gap, last = ordered.diff().max(0)
     if not gap > 3 * values.var(0).mean().sqrt():
-        return near * "They are still near their starts. " + (
-            "Take more samples, a longer warm_up, or a kernel that moves further"
-        )
-    low, high = slice(int(last) + 1), slice(int(last) + 1, None)
-    few, rest = (low, high) if last < len(means) // 2 else (high, low)
-    chosen = torch.zeros(len(means), dtype=torch.bool).index_fill(
-        0, order[few].cpu(), True
+        return "They are still near their starts. " * bool(near) + LONGER
+    below = int(last) + 1
+    few = torch.zeros_like(means, dtype=torch.bool)
+    few[order[:below] if below <= len(means) // 2 else order[below:]] = True
+    names, stay = name_chains(few), "stays" if few.sum() == 1 else "stay"
+    cause = (
+        "these are separate modes, whose weights such chains cannot tell, or some have "
+        "not arrived"
     )
-    names, stay = name_chains(chosen), "stays" if chosen.sum() == 1 else "stay"
-    return (
-        f"{names[0].upper()}{names[1:]} {stay} around {float(means[few].mean()):.3g}, "
-        f"and the others around {float(means[rest].mean()):.3g}: "
-        + (
+    if near:
+        cause = (
             "all are still near their starts, in modes of their own or because they "
             "move slowly: compare with a longer warm_up and a larger step_size"
-            if near
-            else "these are separate modes, whose weights such chains cannot tell, or "
-            "some have not arrived"
         )
+    return (
+        f"{names.capitalize()} {stay} around {float(means[few].mean()):.3g}, and the "
+        f"others around {float(means[~few].mean()):.3g}: {cause}"
     )
 
 
@@ -153,22 +153,16 @@ def name_chains(which: Tensor) -> str:
     """Name the chains that a mask ``(chains,)`` chooses, at most five of them.
 
     Example:
-        >>> (
-        ...     name_chains(torch.tensor([True, False, True])),
-        ...     name_chains(torch.ones(9, dtype=torch.bool)),
-        ... )
-        ('chains 0 and 2', 'chains 0, 1, 2, 3, 4 and 4 others')
+        >>> name_chains(torch.ones(9, dtype=torch.bool))
+        'chains 0, 1, 2, 3, 4 and 4 others'
     """
     numbers = which.nonzero()[:, 0].tolist()
-    if len(numbers) == 1:
-        return f"chain {numbers[0]}"
-    shown = [str(number) for number in numbers[:5]]
-    rest = (
-        f"{len(numbers) - 5} other{'s' * (len(numbers) > 6)}"
-        if len(numbers) > 5
-        else shown.pop()
-    )
-    return f"chains {', '.join(shown)} and {rest}"
+    names, more = [str(number) for number in numbers[:5]], len(numbers) - 5
+    if more > 0:
+        names.append(f"{more} other{'s' * (more > 1)}")
+    if len(names) == 1:
+        return f"chain {names[0]}"
+    return f"chains {', '.join(names[:-1])} and {names[-1]}"
 
 
 def virial_ratio(
@@ -223,11 +217,9 @@ def virial_ratio(
 
 
 def mean_and_error(values: Tensor) -> tuple[float, float, int]:
-    """Compute the mean of a statistic ``(num_samples, chains)`` and its standard error,
-    from the means of stretches: forty in all, at most ten of a chain.
-
-    Returns:
-        The mean, its standard error and the number of its degrees of freedom.
+    """Compute the mean of a statistic ``(num_samples, chains)``, its standard error
+    from the means of stretches, forty in all and at most ten of a chain, and the number
+    of its degrees of freedom.
 
     Example:
         >>> mean_and_error(torch.arange(20.0)[:, None])[::2]
@@ -241,11 +233,11 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
 
 
-def remark_width(
+def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
-    """Say if the second half of a run is too wide or too narrow for its target, by at
-    most a hundred further gradients.
+    """Say if the second half of a run left the support of its target, or is too wide or
+    too narrow for it, by at most a hundred further gradients.
 
     Args:
         kernel: what made the samples.
@@ -253,14 +245,28 @@ def remark_width(
         samples: ``(num_samples, chains, dim)``.
         seed: seed of the run.
     """
-    temperature, half = kernel.target_temperature(), samples[len(samples) // 2 :]
-    if temperature is None or len(half) < LEAST:
-        return []
+    half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
-    generator = Generator(samples.device).manual_seed(
-        derived_seed(seed, "fresh minibatches")
-    )
+    seed = derived_seed(seed, "fresh minibatches")
+    generator = Generator(samples.device).manual_seed(seed)
     with torch.no_grad():
+        try:
+            few = potential.of_few_examples()
+            near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
+            outside = [~few.energy(theta).isfinite() for theta in near]
+        except (ArithmeticError, ValueError, RuntimeError):
+            outside = []  # a potential without an energy
+        if any(each.any() for each in outside):
+            share = float(torch.stack(outside).double().mean())
+            return [
+                f"the energy is not finite in {share:.0%} of the samples: the chains "
+                "left the support of the density, where no gradient holds them. Sample "
+                "a parameter without bounds, such as a logarithm, or take a kernel "
+                "that rejects, such as NUTS"
+            ]
+        temperature = kernel.target_temperature()
+        if temperature is None or len(half) < LEAST:
+            return []
         try:
             ratios = virial_ratio(potential, chosen, generator, temperature)
         except (ArithmeticError, ValueError, RuntimeError):
@@ -299,20 +305,10 @@ def remark_virial(values: Tensor, cause: str = "") -> list[str]:
 def noise_cause(
     kernel: object, potential: Potential, position: Tensor, generator: Generator
 ) -> str:
-    """Say what a minibatch tells of a kernel's friction and noise estimate, if samples
-    are too wide; nothing if it tells nothing.
-
-    Args:
-        kernel: what made the samples; one with a ``friction`` and a fixed
-            ``noise_estimate``, or nothing is said.
-        potential: the target.
-        position: where the noise is looked at, ``(chains, dim)``.
-        generator: the source of the minibatch.
+    """Say what a minibatch at a position ``(chains, dim)`` tells of a kernel's friction
+    and fixed noise estimate, if samples are too wide; nothing if it tells nothing.
     """
-    step_size, friction, estimate = (
-        getattr(kernel, name, None)
-        for name in ("step_size", "friction", "noise_estimate")
-    )
+    step_size, friction = (getattr(kernel, x, None) for x in ("step_size", "friction"))
     if not isinstance(step_size, float) or friction is None:
         return ""
     try:
@@ -321,18 +317,18 @@ def noise_cause(
         )
     except (ValueError, RuntimeError):  # a potential that does not know its noise
         return ""
-    noise = 0.5 * step_size * float(variance.mean())
+    noise, friction = 0.5 * step_size * float(variance.mean()), Matrix(friction).mean
     found = f"½εV̂, the noise of the gradients, is about {noise:.2g}, "
-    if noise > Matrix(friction).mean:
+    if noise > friction:
         return (
-            f"{found}more than the friction, {Matrix(friction).mean:.2g}: raise the "
-            "friction, or take a smaller step_size or a larger batch"
+            f"{found}more than the friction, {friction:.2g}: raise the friction, or "
+            "take a smaller step_size or a larger batch"
         )
-    if estimate is None or isinstance(estimate, OnlineNoise):
+    estimate = getattr(kernel, "noise_estimate", OnlineNoise())
+    known = noise if isinstance(estimate, OnlineNoise) else Matrix(estimate).mean
+    if noise <= 1.25 * known:
         return ""
-    if noise > 1.25 * Matrix(estimate).mean:
-        return (
-            f"{found}and the noise_estimate {Matrix(estimate).mean:.2g}: give this "
-            "one, which depends on step_size and batch size, or OnlineNoise()"
-        )
-    return ""
+    return (
+        f"{found}and the noise_estimate {known:.2g}: give this one, which depends on "
+        "step_size and batch size, or OnlineNoise()"
+    )

@@ -1,7 +1,8 @@
-"""Work that is done step by step: a progress bar, a stop that loses nothing, and
+"""The loop of everything that runs long: a progress bar, a stop that loses nothing, and
 checkpoints.
 """
 
+import _thread
 import builtins
 import signal
 import sys
@@ -14,7 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from tqdm import tqdm
 
-from sgmc.checks import shown
+from sgmc.checks import check_instance
+
+PATIENCE = 2.0  # seconds that a step may go on after Ctrl-C
 
 
 class Job(Protocol):
@@ -64,7 +67,11 @@ def drive(
     kept: str = "the draws so far are kept",
     progress: bool = True,
 ) -> None:
-    """Do a job to its end, or until someone stops it: the only loop.
+    """Do a job to its end, or until Ctrl-C or SIGTERM: the only loop.
+
+    A stop lets the present step come to its end and saves the job. A step that Ctrl-C
+    finds unfinished two seconds later (with a checkpoint, when the next save is due) or
+    a second time is broken off: what it began is lost, and the last save stays.
 
     Args:
         job: the work.
@@ -79,24 +86,30 @@ def drive(
             someone watches: on standard error in a terminal, below the cell in a
             notebook, where it goes when the job is done. In a log file there is none.
     """
+    check_instance("progress", progress, bool, "False")
+    patience = PATIENCE
     if checkpoint is not None:
-        if not isinstance(checkpoint, Store):
-            raise ValueError(
-                'checkpoint must be a sgmc.checkpoints.Checkpoint("run.pt"), but it is '
-                f"{shown(checkpoint)}"
-            )
+        example = 'sgmc.checkpoints.Checkpoint("run.pt")'
+        check_instance("checkpoint", checkpoint, Store, example)
+        patience = max(patience, checkpoint.every)
         job.state_dict()  # what could not be saved is refused now
         if (content := checkpoint.open(job.settings())) is not None:
-            job.load_state_dict(content)
+            try:
+                job.load_state_dict(content)
+            except (LookupError, TypeError, AttributeError, RuntimeError) as error:
+                raise ValueError(
+                    f"{checkpoint} holds no state of such a run ({error!r}): give "
+                    "another file, or delete this one to start anew"
+                ) from error
     bar = _bar(progress, total, initial=job.done, unit=unit, desc=title)
-    stop, begun, whole = _Stop(), job.done, True
+    stop, begun = _Stop(patience), job.done
     started = saved = time.monotonic()
     with torch.no_grad(), stop, bar:
         try:
             while job.done < total and stop.signal is None:
-                whole = False
+                stop.within = True
                 job.advance()
-                whole = True
+                stop.within = False
                 bar.update()
                 if checkpoint is not None:
                     wait = min(checkpoint.every, max(1.0, saved - started))
@@ -107,12 +120,12 @@ def drive(
         except KeyboardInterrupt:
             stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
-            lost = "" if whole else ", but it stopped within a step and is not saved"
+            lost = ", but it stopped within a step and is not saved" * stop.within
             warnings.warn(
                 f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}",
                 stacklevel=3,
             )
-        if whole:
+        if not stop.within:
             job.check()
             if checkpoint is not None and job.done > begun:
                 _save(job, checkpoint)
@@ -139,15 +152,11 @@ def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
 
 class _Cell:
     """The place below a notebook's cell where a bar is shown, as a file that a bar is
-    written to.
-
-    Standard error would keep a red band there after the bar has gone.
+    written to: standard error would keep a red band there after the bar has gone.
     """
 
     encoding = "utf-8"  # by which tqdm knows that it may draw with blocks
-
-    def __init__(self):
-        self.place: Any = None
+    place: Any = None
 
     def write(self, text: str) -> None:
         from IPython.display import display
@@ -164,13 +173,14 @@ class _Cell:
 
 class _Stop:
     """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
-    present step; a second one stops at once.
+    present step; a second one, or Ctrl-C when patience ends, stops at once.
 
     At its end SIGTERM goes to whom it was meant for.
     """
 
-    def __init__(self):
+    def __init__(self, patience: float):
         self.signal: int | None = None
+        self.within, self.patience = False, patience
 
     def __enter__(self) -> "_Stop":
         # other threads do not get signals
@@ -188,8 +198,16 @@ class _Stop:
         self.signal = signal.SIGTERM if term else number
         if again:
             raise KeyboardInterrupt
+        if number == signal.SIGINT:  # this way takes no lock that the step may hold
+            _thread.start_new_thread(self.wait, ())
+
+    def wait(self) -> None:
+        time.sleep(self.patience)
+        if self.within:
+            _thread.interrupt_main()
 
     def __exit__(self, *_) -> None:
+        self.within = False  # nobody waits any longer
         for number, handler in self.old.items():
             # None: not one of Python's
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

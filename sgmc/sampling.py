@@ -9,20 +9,21 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from sgmc.checks import check_choice, check_count, shown
+from sgmc.checks import check_choice, check_count, check_instance, shown
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
-from sgmc.remarks import remark_disagreement, remark_stuck, remark_width
+from sgmc.remarks import remark_disagreement, remark_stuck, remark_target
 from sgmc.running import Store, drive
 from sgmc.starting import check_kernel, check_start
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
-LOOK_AT_WIDTH = True  # at the end of a run
+LOOK_AT_WIDTH = True  # of the samples, at the end of a run, and at one chain alone
 ON_DIVERGENCE = "raise"  # what sample does where it is not told
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
+_EARLY = 100  # gradients after which a friction below the noise is told
 
 
 class DivergenceError(RuntimeError):
@@ -56,19 +57,21 @@ def sample(
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
 
-    Ctrl-C stops the run after its present step and returns what was drawn, with a
-    warning. With a checkpoint the run is saved now and then and when it stops, by
-    Ctrl-C or by SIGTERM; the same call later goes on from there, to exactly the draws
-    of an uninterrupted run. With a larger ``num_samples`` it goes on beyond the end of
-    a run that is finished.
+    Ctrl-C stops the run and returns what was drawn, with a warning: after the present
+    step, or within it if that takes more than two seconds longer
+    (:func:`sgmc.running.drive`). With a checkpoint the run is saved now and then and
+    when it stops, by Ctrl-C or by SIGTERM; the same call later goes on from there, to
+    exactly the draws of an uninterrupted run, and with a larger ``num_samples`` beyond
+    the end of a finished one.
 
     Before it starts it looks whether the potential contradicts itself
     (:mod:`sgmc.starting`); at the end it says in warnings what speaks against the
-    draws: what the kernel knows, chains that never moved, samples that are too wide or
-    too narrow for exp(−U/T), chains that do not agree (:mod:`sgmc.remarks`). The third
-    needs at most a hundred further gradients. It does not hold for a density that is
-    cut off where it is not zero, and is left out with ``collect``, and where a schedule
-    of step sizes, a Gibbs step or T = 0 leaves no fixed target.
+    draws (:mod:`sgmc.remarks`): what the kernel knows, chains that never moved, samples
+    out of the density's support or too wide or too narrow for exp(−U/T), chains, or the
+    halves of a single one, that do not agree. The width needs at most a hundred further
+    gradients. It does not hold for a density that is cut off where it is not zero, and
+    is left out with ``collect``, and where a schedule of step sizes, a Gibbs step or
+    T = 0 leaves no fixed target.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -84,11 +87,8 @@ def sample(
         checkpoint: where to save the run, or from where to go on:
             :class:`sgmc.checkpoints.Checkpoint`.
         on_divergence: ``"raise"`` an error, or say so in a warning and fill up the
-            draws with ``"nan"``; what ``sgmc.sampling.ON_DIVERGENCE`` says by default,
-            which is ``"raise"``.
-        progress: whether to show a progress bar, in runs of over two seconds, where
-            someone watches: on standard error in a terminal, and in a notebook below
-            the cell until the run is done.
+            draws with ``"nan"``; ``sgmc.sampling.ON_DIVERGENCE`` by default.
+        progress: whether to show a progress bar, as :func:`sgmc.running.drive` does.
 
     Returns:
         The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of
@@ -122,10 +122,7 @@ def sample(
     check_count("thinning", thinning)
     reaction = ON_DIVERGENCE if on_divergence is None else on_divergence
     check_choice("on_divergence", reaction, ("raise", "nan"))
-    if collect is not None and not callable(collect):
-        raise ValueError(
-            f"collect must be a function of the positions, but it is {shown(collect)}"
-        )
+    check_instance("collect", collect, Callable | None, "torch.abs")
     check_kernel(kernel)
     check_start(potential, position, seed)
     run = _Run(
@@ -139,7 +136,7 @@ def sample(
             raise
         text = f"{error}\nHere the rest of them is NaN, as on_divergence asks"
         warnings.warn(text, stacklevel=2)
-        return run.filled_up(len(error.draws))
+        return _filled_up(error.draws, num_samples)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
     return run.draws()
@@ -162,8 +159,9 @@ class _Run:
         self.generator = Generator(self.start.device).manual_seed(self.seed)
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
-        self.samples = self.room_for(self.collected())
-        self.statistics: dict[str, Tensor] = {}
+        self.samples, self.is_early = self.room_for(self.collected()), True
+        # of each a tensor, or a list where it is one number for all chains
+        self.statistics: dict[str, Any] = {}
 
     def settings(self) -> dict[str, object]:
         # without num_samples: a run may be extended
@@ -179,10 +177,10 @@ class _Run:
             if self.done == 0:  # not where a chain went, but the call itself
                 raise
             raise DivergenceError(
-                f"step {self.done + 1} failed with {type(error).__name__}: "
-                f"{error}\nIf it cannot be evaluated where a chain went, "
-                f"the step_size may be too large. The {self.num_drawn} draws before "
-                "are in this error's attribute draws",
+                f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
+                "If it cannot be evaluated where a chain went, the step_size may be "
+                f"too large. The {self.num_drawn} draws before are in this error's "
+                "attribute draws",
                 self.draws(),
             ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
@@ -192,15 +190,30 @@ class _Run:
             _keep("collect", self.samples, drawn - 1, self.collected())
             _keep("a kernel's info", self.statistics, drawn - 1, statistics)
         self.done += 1
+        if self.is_early:
+            self.look_early(learned(info))
         if self.done % _CHECK_EVERY == 0:
             self.check()
+
+    def look_early(self, known: dict[str, Any]) -> None:
+        """Say soon if the noise exceeds the friction, for the run may be a long one."""
+        found = {name: torch.as_tensor(value)[None] for name, value in known.items()}
+        found = self.by_chain(found)
+        steps = found["num_gradients"].max() if "clipped" in found else _EARLY
+        self.is_early = bool(steps < _EARLY)
+        if not self.is_early and "clipped" in found:
+            if found["clipped"].mean() > 0.1 * steps:
+                for remark in self.kernel.diagnose(found)[:1]:
+                    warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
 
     def collected(self) -> dict[str, Tensor]:
         """Take what a draw keeps of the positions; what has no name has the empty
         one.
         """
         position = self.state.position
-        kept = position if self.collect is None else self.collect(position.clone())
+        if self.collect is None:
+            return {"": position}
+        kept = self.collect(position.clone())
         kept = dict(kept) if isinstance(kept, Mapping) else {"": kept}
         for name, value in kept.items():
             if not isinstance(value, Tensor) or value.shape[:1] != position.shape[:1]:
@@ -210,43 +223,51 @@ class _Run:
                 )
         return kept
 
-    def room_for(self, values: Mapping[str, Tensor | float]) -> dict[str, Tensor]:
-        tensors = {name: torch.as_tensor(value) for name, value in values.items()}
-        return {
-            name: value.new_empty((self.num_samples, *value.shape))
-            for name, value in tensors.items()
-        }
+    def room_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        number = self.num_samples
+        try:
+            return {
+                name: x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
+                for name, x in values.items()
+            }
+        except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
+            raise ValueError(
+                f"num_samples is {number}, and memory has no room for so many: take "
+                "fewer, or keep less of each by collect"
+            ) from error
 
     @property
     def num_drawn(self) -> int:
         return max(0, self.done - self.warm_up) // self.thinning
 
-    def draws(self, num_drawn: int | None = None) -> Draws:
-        kept = slice(self.num_drawn if num_drawn is None else num_drawn)
-        samples = {name: value[kept] for name, value in self.samples.items()}
-        chains = len(self.start)
-        statistics = {
-            name: value[kept].to(self.start.device)
-            if value.ndim > 1
-            else value[kept, None].expand(-1, chains).to(self.start.device)
-            for name, value in self.statistics.items()
+    def kept(self, number: int) -> tuple[dict[str, Tensor], ...]:
+        """Give the first so many samples and statistics, as views."""
+        return tuple(
+            {name: torch.as_tensor(value)[:number] for name, value in each.items()}
+            for each in (self.samples, self.statistics)
+        )
+
+    def by_chain(self, statistics: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Repeat for each chain what is one number for all of them."""
+        chains, device = len(self.start), self.start.device
+        return {
+            name: (x if x.ndim > 1 else x[:, None].expand(-1, chains)).to(device)
+            for name, x in statistics.items()
         }
+
+    def draws(self, num_drawn: int | None = None) -> Draws:
+        number = self.num_drawn if num_drawn is None else num_drawn
+        samples, statistics = self.kept(number)
         return Draws(
             samples=samples.get("", samples),
-            statistics=statistics,
+            statistics=self.by_chain(statistics),
             kernel=str(self.kernel),
             seed=self.seed,
             warm_up=self.warm_up,
             thinning=self.thinning,
             seconds=self.seconds + time.monotonic() - self.started,
-            complete=kept.stop == self.num_samples,
+            complete=number == self.num_samples,
         )
-
-    def filled_up(self, number: int) -> Draws:
-        """Give as many draws as were asked for, those after a divergence NaN."""
-        for value in (*self.samples.values(), *self.statistics.values()):
-            value[number:] = math.nan if value.is_floating_point() else 0
-        return replace(self.draws(self.num_samples), complete=False)
 
     def remarks(self) -> list[str]:
         """Say what speaks against the draws; what was said already explains the
@@ -254,16 +275,14 @@ class _Run:
         """
         if self.num_drawn == 0:
             return []
-        samples = {
-            name: value[: self.num_drawn] for name, value in self.samples.items()
-        }
+        samples, start = self.kept(self.num_drawn)[0], self.start
         found = self.kernel.diagnose(self.draws().statistics)
-        found += remark_stuck(self.start, self.state.position, self.done)
+        found += remark_stuck(start, self.state.position, self.done)
         if not found and LOOK_AT_WIDTH and self.collect is None:
-            found = remark_width(self.kernel, self.potential, samples[""], self.seed)
-        return found or remark_disagreement(
-            samples, None if self.collect else self.start
-        )
+            found = remark_target(self.kernel, self.potential, samples[""], self.seed)
+        if not found and (LOOK_AT_WIDTH or len(start) > 1):
+            found = remark_disagreement(samples, None if self.collect else start)
+        return found
 
     def check(self) -> None:
         # A position that is not finite stays so, hence one look now and then finds it,
@@ -271,82 +290,99 @@ class _Run:
         finite = torch.isfinite(self.state.position).all(-1)
         if finite.all():
             return
-        chain = int((~finite).nonzero()[0])
-        good = self.num_drawn
+        chain, good = int((~finite).nonzero()[0]), self.num_drawn
         for value in self.samples.values():
             bad = ~torch.isfinite(value[:good].flatten(1)).all(-1)
             good = int(bad.nonzero()[0]) if bad.any() else good
         raise DivergenceError(
             f"the position of chain {chain} stopped being finite, at or shortly "
-            f"before step {self.done}: the step_size of "
-            f"{self.kernel} is too large for this potential, or the potential's "
-            "gradient is not finite where the chain went, or its density does not "
-            "decay (a wrong sign, or no prior). "
-            f"The {good} draws before are in this error's attribute draws",
+            f"before step {self.done}: the step_size of {self.kernel} is too large for "
+            "this potential, or the potential's gradient is not finite where the chain "
+            "went, or its density does not decay (a wrong sign, or no prior). The "
+            f"{good} draws before are in this error's attribute draws",
             self.draws(good),
         )
 
     def state_dict(self) -> dict[str, Any]:
-        drawn = self.num_drawn
+        # clones, for a view would be written with all that it is a view of
+        samples, statistics = (
+            {name: value.clone() for name, value in each.items()}
+            for each in self.kept(self.num_drawn)
+        )
         return {
             "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,
             "state": flatten(self.state),
             "generator": self.generator.get_state(),
-            "samples": {key: x[:drawn].clone() for key, x in self.samples.items()},
-            "statistics": {
-                key: x[:drawn].clone() for key, x in self.statistics.items()
-            },
+            "samples": samples,
+            "statistics": statistics,
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         self.done, self.seconds = saved["done"], saved["seconds"]
-        self.state = unflatten(saved["state"], self.state)
+        self.state, self.is_early = unflatten(saved["state"], self.state), False
         self.generator.set_state(saved["generator"].cpu())
-        drawn = self.num_drawn
+        drawn, statistics = self.num_drawn, saved["statistics"]
         if drawn > self.num_samples:
             raise ValueError(
                 f"num_samples is {self.num_samples}, but the checkpoint holds {drawn} "
                 f"draws: ask for at least {drawn}"
             )
-        if drawn > 0:
-            first = {name: value[0] for name, value in saved["statistics"].items()}
-            self.statistics = self.room_for(first)
-        for name in ("samples", "statistics"):
-            for key, value in saved[name].items():
-                getattr(self, name)[key][:drawn] = value
+        numbers = {name: x.tolist() for name, x in statistics.items() if x.ndim == 1}
+        tensors = {name: x for name, x in statistics.items() if x.ndim > 1}
+        rooms = self.room_for({name: x[0] for name, x in tensors.items()})
+        self.statistics = {name: (rooms | numbers)[name] for name in statistics}
+        for name, value in (saved["samples"] | tensors).items():
+            (self.samples | rooms)[name][:drawn] = value
 
 
-def _keep(
-    what: str,
-    kept: dict[str, Tensor],
-    index: int,
-    new: Mapping[str, Tensor | float],
-) -> None:
+def _filled_up(draws: Draws, num_samples: int) -> Draws:
+    """Give as many draws as were asked for, those after a divergence NaN."""
+
+    def fill(value: Tensor) -> Tensor:
+        form = num_samples - len(value), *value.shape[1:]
+        unknown = math.nan if value.is_floating_point() else 0
+        return torch.cat([value, value.new_full(form, unknown)])
+
+    samples, statistics = tree_map(fill, (draws.samples, draws.statistics))
+    return replace(draws, samples=samples, statistics=statistics)
+
+
+def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:
     if new.keys() != kept.keys():
         raise ValueError(
             f"{what} must give the same names at every draw, but gave {sorted(kept)} "
             f"and then {sorted(new)}"
         )
     for name, value in new.items():
-        if isinstance(value, float) and not kept[name].is_floating_point():
-            kept[name] = kept[name].float()  # the first one was a whole number
-        kept[name][index] = value
+        column = kept[name]
+        if isinstance(column, list):
+            column[index:] = [value]
+        elif isinstance(value, Tensor) and value.shape == column.shape[1:]:
+            column[index] = value
+        else:
+            raise ValueError(
+                f"{what} must give one shape at every draw, but gave {name} "
+                f"{tuple(column.shape[1:])} and then {shown(value)}"
+            )
 
 
-def learned(info: Any) -> dict[str, Tensor | float]:
+def learned(info: Any) -> dict[str, Any]:
     """List what an info holds, by name, what it has from another kernel included; what
     is None is left out.
     """
-    found: dict[str, Tensor | float] = {}
+    found: dict[str, Any] = {}
     for name, value in zip(info._fields, info, strict=True):
-        new = learned(value) if isinstance(value, tuple) else {name: value}
-        if twice := sorted(found.keys() & new.keys()):
-            raise ValueError(
-                f"{type(info).__name__} has {twice} of its own and from another "
-                "kernel: give one another name"
-            )
-        found |= {key: one for key, one in new.items() if one is not None}
+        if isinstance(value, tuple):
+            inner = learned(value)
+            if twice := sorted(inner.keys() & {*found, *info._fields}):
+                raise ValueError(
+                    f"{type(info).__name__} has {twice} of its own and from another "
+                    "kernel: give one another name"
+                )
+            found |= inner
+        elif value is not None:
+            found[name] = value
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor, shown
+from sgmc.checks import check_instance, check_seed, check_tensor, shown
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential, agree, differentiate, evaluate
 from sgmc.randomness import normal_like
@@ -29,14 +29,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     With a generator of its own it looks at the stochastic gradient at the start, and,
     by :func:`check_model`, at the energy beside it."""
     check_instance("potential", potential, Potential, "one of sgmc.targets")
-    check_count("seed", seed, at_least=-(2**63))
-    if seed >= 2**64:
-        raise ValueError(f"seed must be less than 2**64, but it is {seed}")
-    if not isinstance(position, Tensor) or position.ndim != 2:
-        raise ValueError(
-            "position must be a floating-point tensor (chains, dim), but it is "
-            f"{shown(position)}; one chain is (1, dim)"
-        )
+    check_seed("seed", seed)
     check_tensor("position", position, "chains", "dim")
     if potential.dim is not None and position.shape[1] != potential.dim:
         raise ValueError(
@@ -118,21 +111,21 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
                 "changes, such as dropout in training mode (module.eval() ends that); "
                 "write it as a function of the position alone"
             )
-        for kept in (0, 1):
+        for kept in (0, 1) if len(position) > 1 else ():
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
             moved = _energy_or_none(potential, others)
-            if len(position) > 1 and not agree(
-                None if moved is None else moved[kept::2], energy[kept::2]
-            ):
+            if moved is None or not agree(moved[kept::2], energy[kept::2]):
                 raise ValueError(
                     "the potential's energy of one chain depends on where the other "
                     "chains are: sum and average over the last axis "
                     "alone, never over the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
-        together = potential.energy_and_gradient(near)
-        if not (agree(together[0], energy) and agree(together[1], gradient)):
+        pairs = zip(
+            potential.energy_and_gradient(near), (energy, gradient), strict=True
+        )
+        if not all(agree(one, other) for one, other in pairs):
             raise ValueError(
                 "the potential's energy_and_gradient does not give what its energy "
                 "and its gradient give: mend it, or leave it out"
@@ -141,22 +134,17 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         expected = differentiate(potential.energy, near)[1]
     except RuntimeError:  # it cannot be differentiated
         return
-    if (
-        expected.isfinite().all()
-        and gradient.isfinite().all()
-        and not agree(gradient, expected, root=3)
-    ):
-        chain = int((gradient - expected).abs().amax(-1).argmax())
-        place = int((gradient - expected).abs()[chain].argmax())
+    if not expected.isfinite().all():
+        return
+    if gradient.isfinite().all() and not agree(gradient, expected, root=3):
+        chain, place = divmod(int((gradient - expected).abs().argmax()), near.shape[1])
         raise ValueError(
             f"the potential's gradient is {float(gradient[chain, place]):.6g} in "
             f"coordinate {place} of chain {chain}, but differentiation "
             f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
             "formula's sign, factors and shapes, or leave it out"
         )
-    if expected.isfinite().all() and _cut_off(
-        potential, near, direction, energy, expected
-    ):
+    if _cut_off(potential, near, direction, energy, expected):
         raise ValueError(
             "the potential's energy does not change as its differentiation says: part "
             "of it is cut off from the position, by .detach(), "

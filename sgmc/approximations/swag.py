@@ -2,7 +2,7 @@
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count
+from sgmc.checks import check_count, check_instance, check_seed
 from sgmc.draws import Draws
 from sgmc.randomness import normal_block
 
@@ -52,6 +52,8 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
         >>> swag(iterates, 50).samples.shape
         torch.Size([50, 3, 2])
     """
+    check_instance("draws", draws, Draws, "those of sample(...)")
+    check_seed("seed", seed)
     iterates = draws.samples
     if not isinstance(iterates, Tensor) or iterates.ndim != 3:
         given = iterates.shape if isinstance(iterates, Tensor) else sorted(iterates)

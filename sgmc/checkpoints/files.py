@@ -95,15 +95,12 @@ class Checkpoint:
                 f"checkpoint {self.path} is corrupt ({type(error).__name__} when "
                 "reading it); delete it to start anew"
             ) from error
-        if changed := [
-            name
-            for name in self.settings | known
-            if known.get(name) != self.settings.get(name)
-        ]:
+        ours = self.settings
+        if changed := [x for x in ours | known if known.get(x) != ours.get(x)]:
             raise CheckpointError(
                 f"checkpoint {self.path} belongs to a run with another "
-                f"{', '.join(changed)}; "
-                "give another file, or delete this one to start anew"
+                f"{', '.join(changed)}; give another file, or delete this one to start "
+                "anew"
             )
         if version != torch.__version__:
             warnings.warn(

@@ -7,17 +7,17 @@ function that is defined within another at all.
 import ast
 import copyreg
 import dataclasses
+import dis
 import functools
 import hashlib
 import inspect
 import site
-import symtable
 import sys
 import sysconfig
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,10 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+# told by how they are printed
 _PLAIN = (
-    type(None),
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    range,
-    type(Ellipsis),
-    type(NotImplemented),
-    torch.Size,
+    *(type(None), bool, int, float, complex, str, bytes, range, torch.Size),
+    *(type(Ellipsis), type(NotImplemented), torch.dtype, torch.device, torch.layout),
 )
 # of fields, whose values belong to the objects
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -78,23 +70,20 @@ class _Fingerprint:
         self.depth: dict[int, int] = {}  # of the things that are not done yet
 
     def of(self, thing: object) -> bytes:
-        if type(thing) in _PLAIN:
-            return hashlib.sha256(
-                f"<{type(thing).__qualname__}>{thing!r}".encode()
-            ).digest()
-        key = id(thing)
+        kind, key = type(thing), id(thing)
+        digest = hashlib.sha256(f"<{kind.__module__}.{kind.__qualname__}>".encode())
+        if kind in _PLAIN:
+            digest.update(repr(thing).encode())
+            return digest.digest()
         # a function that calls itself, or an object that knows its owner: so many
         # levels above
         if key in self.depth:
-            return hashlib.sha256(
-                b"above %d" % (len(self.depth) - self.depth[key])
-            ).digest()
+            levels = len(self.depth) - self.depth[key]
+            return hashlib.sha256(b"above %d" % levels).digest()
         if key not in self.known:
             self.depth[key] = len(self.depth)
             content, parts = self.content(thing)
-            digest = hashlib.sha256(
-                f"<{type(thing).__module__}.{type(thing).__qualname__}>{len(parts)}:".encode()
-            )
+            digest.update(b"%d:" % len(parts))
             for part in parts:
                 digest.update(self.of(part))
             digest.update(content)
@@ -105,27 +94,13 @@ class _Fingerprint:
     def content(self, thing: Any) -> tuple[Any, Sequence]:
         """Give the bytes of a thing, and the other things of which it consists."""
         kind = type(thing)
-        if isinstance(thing, (torch.dtype, torch.device, torch.layout, Path)):
-            return repr(thing).encode(), ()
         if issubclass(kind, Tensor) and thing.layout is torch.strided:
-            plain = (
-                thing.detach()
-                .resolve_conj()
-                .resolve_neg()
-                .contiguous()
-                .reshape(-1)
-                .view(torch.uint8)
-            )
-            return plain.cpu().numpy(), (
-                thing.dtype,
-                tuple(thing.shape),
-                thing.device.type,
-            )
+            plain = thing.detach().resolve_conj().resolve_neg().contiguous()
+            numbers = plain.reshape(-1).view(torch.uint8).cpu().numpy()
+            return numbers, (thing.dtype, thing.shape, thing.device.type)
         if kind is np.ndarray and not thing.dtype.hasobject:
-            return np.ascontiguousarray(thing).reshape(-1).view(np.uint8), (
-                str(thing.dtype),
-                thing.shape,
-            )
+            numbers = np.ascontiguousarray(thing).reshape(-1).view(np.uint8)
+            return numbers, (str(thing.dtype), thing.shape)
         if kind in (list, tuple):
             return b"", thing
         if kind in (dict, OrderedDict, types.MappingProxyType):
@@ -143,9 +118,8 @@ class _Fingerprint:
         if isinstance(thing, types.ModuleType):
             return self.of_module(thing)
         if isinstance(thing, type):
-            return f"{thing.__module__}.{thing.__qualname__}".encode(), _parts_of_class(
-                thing
-            )
+            name = f"{thing.__module__}.{thing.__qualname__}"
+            return name.encode(), list(_parts_of_class(thing))
         if hasattr(thing, "__wrapped__"):  # such as functools.cache
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
@@ -154,26 +128,17 @@ class _Fingerprint:
         """List a function's source, its defaults and attributes, and what it encloses
         or reads of the globals of its module.
         """
-        enclosed = [
-            cell.cell_contents
-            for cell in function.__closure__ or ()
-            if _is_filled(cell)
-        ]
-        given = (
-            function.__defaults__,
-            function.__kwdefaults__,
-            enclosed,
-            vars(function),
-        )
+        empty, cells = types.CellType(), function.__closure__ or ()
+        enclosed = [cell.cell_contents for cell in cells if cell != empty]
+        given = function.__defaults__, function.__kwdefaults__, vars(function), enclosed
         if _is_installed(function.__module__):
             return f"{function.__module__}.{function.__qualname__}", *given
         try:
-            source, names = _find_source(function)
-        except LookupError as error:
+            source = _source(function)
+        except (OSError, TypeError, SyntaxError, LookupError) as error:
             raise self.cannot_tell(function) from error
-        scope = function.__globals__
-        read = {name: scope[name] for name in names if name in scope}
-        return source, read, *given
+        scope, names = function.__globals__, sorted(set(_globals(function.__code__)))
+        return source, {name: scope[name] for name in names if name in scope}, *given
 
     def of_module(self, thing: types.ModuleType) -> tuple[bytes, Sequence]:
         if _is_installed(thing.__name__):
@@ -188,29 +153,17 @@ class _Fingerprint:
         """
         if hasattr(thing, "__next__"):
             raise self.cannot_tell(thing)  # it changes when it is used
+        reduce = copyreg.dispatch_table.get(type(thing))
         try:
-            recipe = copyreg.dispatch_table.get(
-                type(thing), lambda thing: thing.__reduce_ex__(4)
-            )(thing)
+            recipe = reduce(thing) if reduce else thing.__reduce_ex__(4)
         except Exception as error:
             raise self.cannot_tell(thing) from error
         if isinstance(recipe, str):  # known by its name
             return f"{getattr(thing, '__module__', None)}.{recipe}".encode(), ()
         function, arguments, state, items, pairs, *_ = (*recipe, None, None, None)
         if isinstance(state, dict):
-            members = (
-                item for each in type(thing).__mro__ for item in vars(each).items()
-            )
-            derived = {
-                name
-                for name, value in members
-                if isinstance(value, functools.cached_property)
-            }
-            state = {
-                name: value
-                for name, value in sorted(state.items(), key=str)
-                if name not in derived
-            }
+            kept = [name for name in state if not _is_derived(type(thing), name)]
+            state = {name: state[name] for name in sorted(kept, key=str)}
         return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
 
     def cannot_tell(self, thing: object) -> ValueError:
@@ -222,117 +175,92 @@ class _Fingerprint:
         )
 
 
+def _is_derived(kind: type, name: object) -> bool:
+    members = (vars(each).get(name) for each in kind.__mro__)
+    return any(isinstance(member, functools.cached_property) for member in members)
+
+
 @functools.cache
 def _is_installed(module: str | None) -> bool:
     """Tell whether the name of a module stands for its code: this package, the standard
     library and what pip installed.
     """
     package = str(module).partition(".")[0]
+    if package in ("sgmc", *sys.stdlib_module_names):
+        return package != "__main__"
     file = getattr(sys.modules.get(package), "__file__", None)
-    installed = file is not None and any(
-        Path(file).is_relative_to(folder) for folder in _INSTALLED
-    )
-    return package != "__main__" and (
-        installed or package == "sgmc" or package in sys.stdlib_module_names
+    return package != "__main__" and any(
+        file and Path(file).is_relative_to(folder) for folder in _INSTALLED
     )
 
 
-def _parts_of_class(kind: type) -> Sequence:
+def _parts_of_class(kind: type) -> Iterator:
     """List the functions and the constants of a class, and its bases; nothing if its
     name stands for them.
     """
     if _is_installed(kind.__module__):
-        return ()
-    members = []
+        return
+    yield from kind.__bases__
     for name, member in sorted(vars(kind).items()):
+        if isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
+            continue
         if isinstance(member, (staticmethod, classmethod)):
             member = member.__func__
-        elif isinstance(member, property):
-            member = (member.fget, member.fset, member.fdel)
         elif isinstance(member, functools.cached_property):
             member = member.func
-        elif isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
-            continue
+        elif isinstance(member, property):
+            member = member.fget, member.fset, member.fdel
         is_special = name.startswith("__") and name.endswith("__")
         if isinstance(member, types.FunctionType):
             # of a data class or named tuple, written by Python from its fields
             is_special = member.__code__.co_filename in _GENERATED
         if not is_special or name == "__annotations__":
-            members += [name, member]
-    return *kind.__bases__, *members
+            yield from (name, member)
+
+
+def _globals(code: types.CodeType) -> Iterator[str]:
+    """List the globals that a function and those within it read."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_GLOBAL":
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals(constant)
 
 
 @functools.lru_cache(maxsize=16)
-def _functions_in(
-    source: str,
-) -> list[tuple[ast.FunctionDef | ast.Lambda, list[str]]]:
-    """List the functions that a source defines, each with the globals that it reads."""
-    read: dict[tuple, set[str]] = {}
-
-    def look(table: symtable.SymbolTable) -> set[str]:
-        names = set().union(*map(look, table.get_children()))
-        if isinstance(table, symtable.Function):
-            names |= set(table.get_globals())
-            read.setdefault((table.get_name(), table.get_lineno()), set()).update(names)
-        return names
-
-    look(symtable.symtable(source, "<source>", "exec"))
-    return [
-        (node, sorted(read[getattr(node, "name", "lambda"), node.lineno]))
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef | ast.Lambda)
-    ]
+def _functions_in(source: str) -> list[ast.FunctionDef | ast.Lambda]:
+    tree = ast.walk(ast.parse(source))
+    return [node for node in tree if isinstance(node, ast.FunctionDef | ast.Lambda)]
 
 
-def _find_source(function: types.FunctionType) -> tuple[str, list[str]]:
-    """Find the source of a function, without comments and layout, and the globals that
-    it reads.
+def _source(function: types.FunctionType) -> str:
+    """Find the source of a function, without comments and layout.
 
     Raises:
-        LookupError: if its source is not there.
+        OSError, TypeError, SyntaxError, LookupError: if it is not there.
     """
     code = function.__code__
-    try:
-        functions = _functions_in("".join(inspect.findsource(function)[0]))
-    except (OSError, TypeError, SyntaxError) as error:
-        raise LookupError("no source") from error
-
-    def begins(node: ast.FunctionDef | ast.Lambda) -> int:
-        return min([node.lineno, *(one.lineno for one in decorators(node))])
-
-    def decorators(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
-        return node.decorator_list if isinstance(node, ast.FunctionDef) else []
-
     found = [
-        (node, names)
-        for node, names in functions
-        if begins(node) == code.co_firstlineno
-        and getattr(node, "name", "<lambda>") == code.co_name
+        node
+        for node in _functions_in("".join(inspect.findsource(function)[0]))
+        if getattr(node, "name", "<lambda>") == code.co_name
+        and min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
+        == code.co_firstlineno
     ]
-    if len(found) > 1:  # several lambdas in a line are told apart by their columns
+    if len(found) > 1:  # lambdas in a line: the one that reaches around all of the code
         places = [
-            ((line, column), (end, end_column))
-            for line, end, column, end_column in code.co_positions()
-            if end_column
-        ]
+            ((line, column), (end, last))
+            for line, end, column, last in code.co_positions()
+            if last
+        ] or [((0, 0), (0, 0))]  # where Python keeps no columns none is found
+        begin, end = min(places)[0], max(end for _, end in places)
         found = [
-            (node, names)
-            for node, names in found
-            if places
-            and isinstance(node, ast.Lambda)
-            and (node.body.lineno, node.body.col_offset) <= min(places)[0]
-            and max(end for _, end in places)
-            <= (node.body.end_lineno or 0, node.body.end_col_offset or 0)
+            node
+            for node in found
+            if isinstance(node, ast.Lambda)
+            and (node.body.lineno, node.body.col_offset) <= begin
+            and (node.body.end_lineno, node.body.end_col_offset) >= end
         ]
-        found = sorted(found, key=lambda one: len(ast.unparse(one[0])))[:1]
-    if not found:
-        raise LookupError("another source")
-    return ast.unparse(found[0][0]), found[0][1]
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
+    sources = sorted(map(ast.unparse, found), key=len)
+    return sources[0]

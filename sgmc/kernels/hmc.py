@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance
+from sgmc.checks import check_count, check_instance, is_number
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
@@ -76,11 +76,11 @@ class HMC(WithMass[HMCState]):
         super().__post_init__()
         check_count("num_steps", self.num_steps)
         check_instance("metropolis", self.metropolis, bool, "True")
-        if not 0 <= self.jitter < 1:
+        if not (is_number(self.jitter) and 0 <= self.jitter < 1):
             raise ValueError(
                 f"jitter must be at least 0 and less than 1, but it is {self.jitter}"
             )
-        if not 0 < self.refreshment <= 1:
+        if not (is_number(self.refreshment) and 0 < self.refreshment <= 1):
             raise ValueError(
                 "refreshment must be more than 0 and at most 1, but it is "
                 f"{self.refreshment}"

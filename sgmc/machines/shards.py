@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.checks import check_count, check_instance, check_seed, check_tensor
 from sgmc.posteriors.base import Batch, DataPotential
 from sgmc.potentials import Kind
 
@@ -136,6 +136,7 @@ def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
     check_count("number", number)
+    check_seed("seed", seed)
     if number > posterior.num_examples:
         raise ValueError(
             f"number is {number}, but there are only {posterior.num_examples} "

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_positive
+from sgmc.checks import check_positive, is_number
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
@@ -52,7 +52,7 @@ class Nesterov(Kernel[NesterovState]):
 
     def __post_init__(self):
         check_positive("learning_rate", self.learning_rate)
-        if not 0 < self.momentum_decay <= 1:
+        if not (is_number(self.momentum_decay) and 0 < self.momentum_decay <= 1):
             raise ValueError(
                 "momentum_decay must be greater than 0 and at most 1, but it is "
                 f"{self.momentum_decay}"

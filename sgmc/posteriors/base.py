@@ -71,10 +71,10 @@ class DataPotential(Potential):
         check_instance("minibatches", rule, MinibatchRule, "Passes()")
         given = [
             len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
-            for x in data
+            for x in (data if isinstance(data, Sequence) else ())
         ]
-        if isinstance(data, Tensor):
-            given = "Tensor"
+        if not isinstance(data, Sequence):
+            given = type(data).__name__
         if len(set(given)) != 1 or not isinstance(given[0], int) or given[0] == 0:
             raise ValueError(
                 "data must be a sequence of tensors with the same number of examples "

@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_map_only
 
-from sgmc.checks import check_count
+from sgmc.checks import check_count, is_number
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded
@@ -137,7 +137,7 @@ def adapt(
         True
     """
     check_count("num_steps", num_steps, at_least=20)
-    if not 0 < target_acceptance < 1:
+    if not (is_number(target_acceptance) and 0 < target_acceptance < 1):
         raise ValueError(
             f"target_acceptance must lie between 0 and 1, but is {target_acceptance!r}"
         )

@@ -7,7 +7,7 @@ import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
-from sgmc.checks import is_number
+from sgmc.checks import check_count, check_instance, is_number
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.noise import OnlineNoise
@@ -41,6 +41,7 @@ def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> T
                 [-1.]])
     """
     check_start(potential, position, 0)
+    check_count("max_steps", max_steps)
     mode = position.detach().clone().requires_grad_()
     optimiser = torch.optim.LBFGS(
         [mode], max_iter=max_steps, line_search_fn="strong_wolfe"
@@ -78,6 +79,8 @@ def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
         >>> standard_deviations(one, other)[0]
         tensor([2.], dtype=torch.float64)
     """
+    check_instance("run", run, Draws, "those of sample(...)")
+    check_instance("reference", reference, Draws, "those of sample(...)")
     centre = reference.mean_and_standard_error()[0]
     (ours, error), (theirs, its) = (
         draws.mean_and_standard_error(lambda x: (x - centre) ** 2)
@@ -143,6 +146,9 @@ def half_step(
         half the step changes the answer: |z| is
     """
     check_kernel(kernel)
+    check_start(potential, position, seed)
+    check_count("warm_up", warm_up, at_least=0)
+    check_count("thinning", thinning)
     half, factor = _halved(kernel)
     if len(position) < 2:
         raise ValueError(

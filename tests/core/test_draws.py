@@ -273,6 +273,11 @@ def test_other_draws_that_cannot_be_averaged():
         match=r"weights.*'hyperparameters'.*\(5, 4, 2\)",
     ):
         draws.weighted_mean("hyperparameters")
+    for wrong in (torch.zeros(5, 4), torch.tensor([1.0, -1, 1, 1, 1]).expand(4, 5).T):
+        with pytest.raises(ValueError, match=r"weights 'weight' .* at least 0"):
+            Draws(torch.zeros(5, 4, 2), {"weight": wrong}).weighted_mean("weight")
+    with pytest.raises(ValueError, match=r"runs.*a list$"):
+        Draws.pool([])
     with pytest.raises(ValueError, match="no draws"):
         Draws(torch.zeros(0, 4, 2)).mean_and_standard_error()
     with pytest.raises(

@@ -14,8 +14,9 @@ import torch
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Held
+from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import RandomWalkMetropolis
-from sgmc.posteriors import LogisticRegression
+from sgmc.posteriors import LogisticRegression, Posterior
 from sgmc.potentials import Potential
 from sgmc.remarks import (
     LEAST,
@@ -149,13 +150,83 @@ def test_few_draws_one_chain_whole_numbers_and_constants_are_left_alone():
         remark_disagreement(
             {
                 "few": apart,
-                "one": torch.randn(500, 1).cumsum(0),
+                "one": torch.randn(99, 1).cumsum(0),
                 "whole": apart.long(),
                 "still": constant,
             }
         )
         == []
     )
+
+
+def test_one_chain_that_has_not_arrived_is_told_by_its_halves():
+    """From 30 it comes to 4, a hundred standard deviations in all; and independent
+    samples of one chain are as they should be, the largest R̂ of many among them.
+    """
+    message = "halves of the chain do not agree.* has not arrived"
+    with pytest.warns(UserWarning, match=message):
+        start = torch.full((1, 1), 30.0)
+        sample(SGLD(0.001), STANDARD, start, num_samples=2_000, progress=False)
+    generator = torch.Generator().manual_seed(0)
+    independent = torch.randn(100, 1, 10_000, generator=generator)
+    assert not remark_disagreement({"": independent})
+    assert remark_disagreement({"": independent + torch.arange(100.0)[:, None, None]})
+
+
+class Uniform(Potential):
+    """A uniform density on (0, 1), which pushes nowhere; beyond, it is zero."""
+
+    def energy(self, position):
+        inside = ((position > 0) & (position < 1)).all(-1)
+        return torch.where(inside, 0.0, math.inf).to(position)
+
+    def gradient(self, position):
+        return torch.zeros_like(position)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_walk_out_of_the_support_is_told(dtype):
+    start = torch.full((4, 1), 0.5, dtype=dtype)
+    with pytest.warns(UserWarning, match=r"energy is not finite in \d+% .*support"):
+        sample(SGHMC(0.1, 3.0), Uniform(), start, num_samples=50, progress=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*support")
+        sample(RandomWalkMetropolis(0.5), Uniform(), start, 50, progress=False)
+
+
+def test_a_walk_out_of_a_priors_support_is_told():
+    prior = torch.distributions.Uniform(0.0, 1.0, validate_args=False)
+    posterior = Posterior(
+        lambda position: prior.log_prob(position).sum(-1),
+        lambda position, x: -0.5 * (x - position) ** 2,
+        (torch.zeros(4),),
+        dim=1,
+        batch_size=2,
+    )
+    with pytest.warns(UserWarning, match=r"energy is not finite in \d+% .*support"):
+        start = torch.full((4, 1), 0.5)
+        sample(SGHMC(0.1, 3.0), posterior, start, num_samples=50, progress=False)
+
+
+def test_a_friction_below_the_noise_is_told_after_a_hundred_gradients():
+    """And the end of a run says its final share."""
+    kernel = SGHMC(0.1, 0.05, OnlineNoise(), num_steps=5)
+    said, gradients = [], NoisyGradient.gradient_given
+
+    def interrupted(self, position, minibatch):
+        said.append(len(caught))
+        return gradients(self, position, minibatch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NoisyGradient, "gradient_given", interrupted)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            target = NoisyGradient(STANDARD, 4.0)
+            sample(kernel, target, torch.zeros(4, 1), 60, warm_up=30, progress=False)
+    early, late = (str(one.message) for one in caught)
+    assert re.match(r"½εV̂ exceeded the friction in \d.*\(after 100 steps\)", early)
+    assert late.startswith("½εV̂ exceeded the friction in")
+    assert caught[0].filename == caught[1].filename == __file__
 
 
 def test_chains_that_stand_still_in_different_places_disagree():
@@ -275,7 +346,7 @@ RIGHT = {
 # RIGHT_RUNS=20 makes two hundred of them
 @pytest.mark.parametrize("seed", range(int(os.environ.get("RIGHT_RUNS", "1"))))
 @pytest.mark.parametrize("case", RIGHT)
-def test_nothing_is_said_of_the_width_of_right_samples(case, seed):
+def test_nothing_is_said_of_right_samples(case, seed):
     """A false alarm has a probability of 6e-7, if the mean is 1 and stretches are
     independent; and where they are not, it must still be off by a fifth.
     """
@@ -284,7 +355,7 @@ def test_nothing_is_said_of_the_width_of_right_samples(case, seed):
         warnings.simplefilter("always")
         start = torch.zeros(chains, dim)
         sample(kernel, potential, start, num_samples=400, seed=seed, progress=False)
-    assert not [one for one in warned if "samples are too" in str(one.message)]
+    assert not re.findall("samples are too|halves|support", str([*map(str, warned)]))
 
 
 def test_the_centre_is_independent_of_the_samples_it_is_used_for():

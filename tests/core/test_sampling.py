@@ -276,6 +276,48 @@ def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(
     )
 
 
+def test_one_ctrl_c_breaks_off_a_step_that_goes_on_and_on(tmp_path, monkeypatch):
+    """Its draw would take minutes; those before come back, and the last save stays.
+    With a checkpoint the next save is waited for.
+    """
+    monkeypatch.setattr(running, "PATIENCE", 0.01)
+    kernel, whole = SGHMC(0.1, 1.0, num_steps=10), []
+
+    def endless():
+        ctrl_c()
+        whole.append(signal.getsignal(signal.SIGINT).__self__.patience)
+        while True:
+            time.sleep(0.001)
+
+    for every, settings in ((None, {}), (0.2, {"checkpoint": tmp_path / "run.pt"})):
+        if every is not None:
+            settings = {"checkpoint": Checkpoint(settings["checkpoint"], every=every)}
+        # the first looks at the start
+        target = Interrupted(at=1 + 35, action=endless)
+        with pytest.warns(UserWarning, match=r"interrupted after 3 of 50.*not saved"):
+            draws = sample(kernel, target, START, num_samples=50, **settings)
+        assert torch.equal(
+            draws.samples, sample(kernel, DoubleWell(), START, num_samples=3).samples
+        )
+    assert whole == [0.01, 0.2]
+
+
+@pytest.mark.parametrize("then", [ctrl_c, fail])
+def test_nobody_is_interrupted_after_a_run_that_ended_within_a_step(then, monkeypatch):
+    monkeypatch.setattr(running, "PATIENCE", 0.05)
+    call_in_steps(monkeypatch, SGHMC_KERNEL, {1: lambda: (ctrl_c(), then())})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if then is ctrl_c:
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
+        else:
+            with pytest.raises(MemoryError):
+                sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
+    end = time.monotonic() + 0.2
+    while time.monotonic() < end:  # a signal would come here
+        time.sleep(0.01)
+
+
 def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
     """What ``collect`` was about to give is not there, and what the memory held before
     must not stand in its place.
@@ -870,6 +912,34 @@ def test_collect_must_give_the_same_names_at_every_draw():
         match=r"collect.*\bnames.*\['first'\].*\['first', 's",
     ):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
+
+
+def test_collect_must_give_one_shape_at_every_draw():
+    """Otherwise it would be repeated to fill the room of the first."""
+    calls = []
+
+    def collect(position):
+        calls.append(None)
+        return position.repeat(1, 2) if len(calls) < 4 else position
+
+    with pytest.raises(ValueError, match=r"collect.*\(3, 2\).*\(3, 1\)"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
+
+
+@pytest.mark.parametrize("number", [10**13, 10**30])
+def test_more_draws_than_memory_holds_are_refused_before_any_step(number):
+    with pytest.raises(ValueError, match=rf"num_samples.*\b{number}\b.*memory"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=number)
+
+
+def test_a_checkpoint_without_a_state_is_refused(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.pt")
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=checkpoint)
+    content = torch.load(checkpoint.path)["content"]
+    del content["state"]
+    checkpoint.save(content)
+    with pytest.raises(ValueError, match=r"checkpoint .*run\.pt holds no state"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=checkpoint)
 
 
 class State(NamedTuple):
