@@ -212,7 +212,7 @@ class Draws:
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
-        right = isinstance(runs, (list, tuple)) and len(runs) > 0
+        right = isinstance(runs, (list, tuple)) and bool(runs)
         if not right or not all(isinstance(run, cls) for run in runs):
             raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []

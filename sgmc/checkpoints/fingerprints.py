@@ -175,7 +175,7 @@ class _Fingerprint:
         )
 
 
-def _is_derived(kind: type, name: object) -> bool:
+def _is_derived(kind: type, name: Any) -> bool:
     members = (vars(each).get(name) for each in kind.__mro__)
     return any(isinstance(member, functools.cached_property) for member in members)
 
