@@ -36,7 +36,7 @@ SCORES = {
 }
 
 
-class ExperimentError(RuntimeError):
+class ExperimentError(ValueError):
     """What stops an experiment and the user can mend: the message is one line that says
     how.
     """

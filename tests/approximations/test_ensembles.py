@@ -8,8 +8,9 @@ from scipy.optimize import minimize_scalar
 
 from sgmc.approximations import ensemble
 from sgmc.approximations.ensembles import adversarial_gradient
+from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
-from sgmc.posteriors import NetworkPosterior, Posterior
+from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
 from tests.approximations.moments import z_of_mean

@@ -64,7 +64,11 @@ def test_stored_results_are_read_and_say_who_ran_them():
         result = read_result(path)
         assert any(
             command in who_ran(result)
-            for command in (f"run {path.stem} --seeds", f"-m benchmarks.{path.stem} --")
+            for command in (
+                f"run {path.stem} --seeds",
+                f"-m benchmarks.{path.stem} --",
+                f"-m benchmarks.{path.stem.replace('_', ' --')} ",
+            )
         )
 
 

@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.models import NamedPosterior
-from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior, Posterior
+from sgmc.models import NamedPosterior, Posterior
+from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior
 from sgmc.tuning import default_kernel
 
 GENERATOR = torch.Generator().manual_seed(0)

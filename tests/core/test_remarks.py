@@ -14,9 +14,10 @@ import torch
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Held
+from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import RandomWalkMetropolis
-from sgmc.posteriors import LogisticRegression, Posterior
+from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.remarks import (
     LEAST,

@@ -95,7 +95,7 @@ CALLS = {  # with arguments that are right
     posteriors.NetworkPosterior: dict(
         DATA, module=nn.Linear(2, 2), targets=LABELS, prior_variance=1.0
     ),
-    posteriors.Posterior: dict(
+    models.Posterior: dict(
         log_prior=lambda position: -position.square().sum(-1),
         log_likelihood=lambda position, x: -((x - position[:, :1]) ** 2),
         data=(torch.zeros(9),),
