@@ -18,7 +18,7 @@ PAGES = (
     "settings",
     "sources",
 )  # of a form of their own
-WITHOUT_CODE_TO_WRITE = ("splittings", "choosing_the_estimate")
+WITHOUT_CODE_TO_WRITE = ("splittings", "choosing_the_estimate", "trajectories")
 TEXT = "\n".join(
     path.read_text()
     for path in Path(book.ROOT / "book").rglob("*")
