@@ -9,7 +9,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 19 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 20 minutes to read, 15 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! HMC, ! Hamiltonian Monte Carlo, ! typical set, ! resonance
@@ -187,7 +187,7 @@ def hmc_step(U, gradient, theta, step_size, num_steps, generator):
 # {numref}`fig-trajectory` compares one such path with a random walk of as many steps, on a Gaussian with correlation 0.95.
 # The path bounces between the walls of the valley and goes along it all the while; the random walk stays about where it was.
 
-# %% tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: one path of 20 leapfrog steps on a Gaussian with correlation 0.95. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width.", "name": "fig-trajectory"}, "image": {"alt": "Two long narrow contour plots along the diagonal. Left, the trajectory zigzags along the whole valley from its lower left to its upper right. Right, the random walk is a small tangle near its start."}} tags=["hide-input"]
 target = Gaussian.correlated(0.95)
 start, momentum = torch.tensor([[-1.6, -1.2]]), torch.tensor([[0.2, 1.3]])
 trajectory = [start]
@@ -199,7 +199,6 @@ walk = sample(
     RandomWalkMetropolis(0.25), target, start, num_samples=20, seed=1
 ).samples[:, 0]
 
-# %% mystnb={"figure": {"caption": "Left: one path of 20 leapfrog steps on a Gaussian with correlation 0.95. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width.", "name": "fig-trajectory"}, "image": {"alt": "Two long narrow contour plots along the diagonal. Left, the trajectory zigzags along the whole valley from its lower left to its upper right. Right, the random walk is a small tangle near its start."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(5.4, 3.0), sharey=True)
 for axes, points, name in (
     (panels[0], torch.cat(trajectory), "HMC"),
@@ -216,12 +215,12 @@ plt.show()
 #
 # In {numref}`fig-correction` every end is accepted for the squares, and accepted or rejected by its energy error for the dots.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: the length of a path does not matter for its acceptance, because the energy error swings and does not grow.
-# Only the step size matters.
+# This answers the guess: the length of a path does not matter for its acceptance, because along a path the energy error swings and does not grow.
+# Only the step size matters, so a path may go all the way round.
 # A chain without rejections is not useless, though: its bias is of order $\varepsilon^2$ and can be made small.
 # With the gradient of a minibatch there will be no other choice.
 
-# %% tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
 bowl = Gaussian.standard(1, dtype=torch.float64)
 start = bowl.exact_samples(10_000, torch.Generator().manual_seed(1))
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
@@ -242,7 +241,6 @@ for metropolis in (False, True):
         [run.mean_and_standard_error(lambda x: x**2) for run in runs]
     )
 
-# %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 axes.axhline(1, color=TRUTH, zorder=0)
 fine = torch.linspace(0.02, 1.78, 200)
