@@ -459,8 +459,7 @@ for _ in range(100):
     theta, r = refreshed_step(theta, r, 0.4, 0.5, generator)
     by_hand.append(theta)
 claim(
-    "Largest difference between 100 samples with partial refreshment by hand and by the "
-    "package",
+    "Largest difference between 100 samples of this function and of the package",
     (torch.stack(by_hand) - by_package).abs().max(),
     at_most=1e-9,
     because="the same rule and the same random numbers; rounding",
