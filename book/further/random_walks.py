@@ -218,7 +218,7 @@ acceptance = of_chains.mean(1)
 theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
 
 
-# %% mystnb={"figure": {"caption": "Random-walk Metropolis on a standard Gaussian. Above: autocorrelation of $\\theta$ for a step that is too small, good, and too large. Below: acceptance (grey: exact) and effective samples per draw. Too small a step crawls, too large a step is rejected.", "name": "fig-step-size"}, "image": {"alt": "Above, three falling curves of autocorrelation: the step 2.2 reaches zero after ten lags, 10 after forty, 0.32 is still at 0.2 there. Below, over the step size, acceptance falls from one to a tenth, on its exact curve; effective samples per draw rise from zero to about 0.22 near a step of 2.2 and fall again."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Random-walk Metropolis on a standard Gaussian. Upper: autocorrelation of $\\theta$ for a step that is too small, good, and too large. Lower: acceptance (grey: exact) and effective samples per draw. Too small a step crawls, too large a step is rejected.", "name": "fig-step-size"}, "image": {"alt": "Above, three falling curves of autocorrelation: the step 2.2 reaches zero after ten lags, 10 after forty, 0.32 is still at 0.2 there. Below, over the step size, acceptance falls from one to a tenth, on its exact curve; effective samples per draw rise from zero to about 0.22 near a step of 2.2 and fall again."}} tags=["hide-input"]
 def autocorrelation(draws, num_lags):
     """Autocorrelation at lags 0, 1, … of draws (S, chains) with mean zero."""
     products = torch.stack(

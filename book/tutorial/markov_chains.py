@@ -67,6 +67,7 @@ for _ in range(2_000):
 counts = torch.nn.functional.one_hot(torch.tensor(visits), 3).cumsum(0)
 
 places = {0: (0.0, 1.25), 1: (-1.3, -0.75), 2: (1.3, -0.75)}
+outwards = {0: (0, 0.9), 1: (-0.85, -0.55), 2: (0.85, -0.55)}  # of the loops
 figure = plt.figure(figsize=(5.4, 3.7))
 graph = figure.add_subplot(1, 2, 1)
 upper, lower = figure.add_subplot(2, 2, 2), figure.add_subplot(2, 2, 4)
@@ -74,16 +75,15 @@ for x, (left, low) in places.items():
     graph.scatter(left, low, s=100 + 1_500 * pi[x], color=f"C{x}", zorder=1)
     graph.text(left, low, str(x + 1), ha="center", va="center", zorder=4)
     for y, (right, high) in places.items():
-        a, b = (right - left, high - low) if x != y else (left, 1.2 * low)
-        side = 0.2 if x != y else 0.3
-        if x == y:  # a loop on the outer side
-            ends = (left + side * a - 0.2, low + side * b), (left + 0.1, low - 0.35)
-            bend, place = 1.6, (left + 0.45 * a, low + 0.75 * b)
+        a, b = (right - left, high - low) if x != y else outwards[x]
+        if x == y:
+            ends = [
+                (left + 0.3 * a - side * b, low + 0.3 * b + side * a)
+                for side in (0.2, -0.2)
+            ]
+            bend, place = -1.6, (left + 0.85 * a, low + 0.85 * b)
         else:
-            ends = (
-                (left + side * a, low + side * b),
-                (right - side * a, high - side * b),
-            )
+            ends = [(left + t * a, low + t * b) for t in (0.2, 0.8)]
             bend = 0.3
             place = left + 0.37 * a + 0.08 * b, low + 0.37 * b - 0.08 * a
         if P[x, y] > 0:
@@ -95,7 +95,7 @@ for x, (left, low) in places.items():
             around = {"color": "white", "pad": 0.5}
             middle = {"ha": "center", "va": "center"}
             graph.text(*place, word, fontsize=9, bbox=around, zorder=3, **middle)
-graph.set(xlim=(-2.3, 2.3), ylim=(-1.9, 1.8), aspect="equal")
+graph.set(xlim=(-2.35, 2.35), ylim=(-1.7, 1.7), aspect="equal")
 graph.axis("off")
 for x, share in enumerate(pi):
     for panel in (upper, lower):
@@ -103,6 +103,7 @@ for x, share in enumerate(pi):
     upper.plot([float(p[x]) for p in walkers], "o-", ms=3, label=f"{x + 1}")
     lower.semilogx(torch.arange(1, 2_001), counts[:, x] / torch.arange(1, 2_001))
 upper.set_title("probability", fontsize=9)
+upper.set_xlabel("steps")
 upper.legend(title="state", ncols=3, loc="upper right")
 lower.set_title("share of time", fontsize=9)
 lower.set_xlabel("steps")
@@ -365,7 +366,7 @@ settings = {
         RandomWalkMetropolis(0.7),
         two_modes,
         torch.full((4, 1), 3.0),
-        *(1_000, 200),
+        *(4_000, 200),
     ),
 }
 runs, remarks = {}, {}
@@ -446,7 +447,7 @@ claim(
 #
 # * Give the walker's matrix `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever. All three claims on the three states show ✗.
 # * Among the bad runs write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Now `sample` remarks on it, and its claims show ✗: wider starts gave the diagnostic its chance.
-# * In the run of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps, and $E[\theta^2]$ shows ✗.
+# * In the run of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps, and both claims on $E[\theta^2]$ show ✗.
 #
 # ## Exercises
 #

@@ -23,7 +23,7 @@ WITHOUT_CODE_TO_WRITE = (
     "choosing_the_estimate",
     "warm_up",
     "sgnuts_measured",
-    "hmc_tuning",
+    "trajectories",
     "sgld",
     "noise_that_is_not_gaussian",
 )

@@ -40,7 +40,7 @@ CHANGES = {
         "path(leapfrog, 2.01, 200)",
         "path(leapfrog, 1.99, 200)",
     ),
-    "tutorial/hamiltonian_monte_carlo": ("mass=target.precision", "mass=1.0"),
+    "tutorial/hamiltonian_monte_carlo": ('("random", 0.5)', '("random", 0.1)'),
     "tutorial/no_u_turn": ("tree_step = 0.34", "tree_step = 0.17"),
     "tutorial/minibatch_noise": (
         "factor = 1 if replacement else (N - n) / (N - 1)",
