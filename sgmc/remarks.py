@@ -260,9 +260,10 @@ def remark_target(
             share = float(torch.stack(outside).double().mean())
             return [
                 f"the energy is not finite in {share:.0%} of the samples: the chains "
-                "left the support of the density, where no gradient holds them. Sample "
-                "a parameter without bounds, such as a logarithm, or take a kernel "
-                "that rejects, such as NUTS"
+                "left the support of the density, where no gradient holds them, or "
+                "it grows without end, and its sign may be wrong, or a prior missing. "
+                "Sample a parameter without bounds, such as a logarithm, or take a "
+                "kernel that rejects, such as NUTS"
             ]
         temperature = kernel.target_temperature()
         if temperature is None or len(half) < LEAST:

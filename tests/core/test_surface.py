@@ -115,8 +115,6 @@ CALLS = {  # with arguments that are right
     ),
     targets.Gaussian: dict(covariance=TWO, mean=ONE),
     targets.DoubleWell: dict(dim=1),
-    targets.Funnel: dict(dim=3),
-    targets.Banana: dict(variance=4.0, bend=0.5),
     targets.GaussianMixture: dict(means=TWO, variance=1.0),
     targets.NoisyGradient: dict(potential=NORMAL, noise_variance=ONE),
     tuning.adapt: dict(

@@ -10,7 +10,7 @@ from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, score
 from booklib.runs import DivergedError
-from experiments import fits, neighbours, renyi, weights
+from experiments import neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Options, Prepared
@@ -293,7 +293,6 @@ def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
         taken.append(len(position)) or gradient(self, position, *more)
     )
     monkeypatch.setattr(NetworkPosterior, "gradient_of", count)
-    monkeypatch.setattr(fits.NetworkPosterior, "_check_examples", lambda *given: None)
     for rounds in (2, 4):
         for name in ("SGHMC", "Rényi's bound", "evidence bound"):
             taken.clear()
