@@ -9,7 +9,7 @@
 # # SGNUTS, measured
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 30 minutes, without the exercises · Running: about 18 seconds
+# Level: advanced · Reading: about 28 minutes, without the exercises · Running: about 18 seconds
 # ```
 #
 # {doc}`/book/tutorial/sgnuts` finds why SGNUTS with the weights of NUTS counts the energy twice, and corrects it.

@@ -9,7 +9,7 @@
 # # Noise on purpose: Langevin dynamics
 #
 # ```{div} page-head
-# Page 6 of 12 · 25 minutes to read, 10 to play · Running: about 7 seconds
+# Page 6 of 12 · 18 minutes to read, 10 to play · Running: about 7 seconds
 # ```
 #
 # ```{index} ! SGLD, ! Langevin dynamics

@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 28 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 29 minutes to read, 15 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! SGHMC, ! stochastic-gradient HMC
