@@ -68,7 +68,7 @@ class Posterior(DataPotential):
         vars(self).update(functions)
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too (:func:`check_examples`)."""
+        """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""
         check_examples(self, position)
         super().check(position, generator)
 

@@ -310,7 +310,7 @@ class DataPotential(Potential):
         Raises:
             ValueError: if the data were changed since the posterior was made, a density
                 is zero at the position, an example's likelihood depends on the others
-                of its minibatch, or the rule is not one (:func:`check_rule`).
+                of its minibatch, or the minibatch rule is none.
         """
         if self._versions not in (None, _versions(self.data)):
             raise ValueError(
