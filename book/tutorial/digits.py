@@ -74,7 +74,8 @@ first = walk(SGHMC.from_learning_rate(1.6e-4, 0.04))
 one, average = first["digits"][-1, 0], first["digits"][warm_up:, 0].mean(0)
 
 # %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: its answer and, below, that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
-missed = (one.argmax(-1) != test.targets).nonzero()[:8, 0]
+missed = (one.argmax(-1) != test.targets).nonzero()[:, 0]  # sorted by class
+missed = missed[torch.linspace(0, len(missed) - 1, 8).round().long()]
 figure, panels = plt.subplots(2, 4, figsize=(5.6, 3.9))
 for axes, i in zip(panels.flat, missed.tolist(), strict=True):
     axes.imshow(test.inputs[i].view(28, 28), cmap="gray_r")
@@ -148,7 +149,7 @@ for name, values in lengths.items():
     axes.plot(epochs, values / posterior.dim, style, color=colour, label=name)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
 axes.set(xlabel="epoch", ylabel=r"$|\theta|^2 / d$")
-axes.legend(loc="center right")
+axes.legend(loc=(0.52, 0.14))
 plt.show()
 
 # %% [markdown]
