@@ -117,14 +117,20 @@ plt.show()
 # If the answers are independent given $\theta$, Bayes' rule says what to believe afterwards, the *posterior*:
 #
 # $$
-# \pi(\theta) = p(\theta \mid \mathcal D) \propto p(\theta)\prod_{i=1}^Np(y_i \mid x_i, \theta).
+# \begin{aligned}
+# \pi(\theta) &= p(\theta \mid \mathcal D)\\
+# &\propto p(\theta)\prod_{i=1}^Np(y_i \mid x_i, \theta).
+# \end{aligned}
 # $$ (eq-bayes)
 #
 # The sign $\propto$ leaves out the factor that makes $\pi$ integrate to one.
 # It is an integral over all $\theta$ and hardly ever known, so everything in this book works with the *energy* instead, which is a sum over the data:
 #
 # $$
-# U(\theta) = -\log p(\theta) - \sum_{i=1}^N\log p(y_i \mid x_i, \theta), \qquad \pi(\theta) \propto e^{-U(\theta)}.
+# \begin{gathered}
+# U(\theta) = -\log p(\theta) - \sum_{i=1}^N\log p(y_i \mid x_i, \theta),\\
+# \pi(\theta) \propto e^{-U(\theta)}.
+# \end{gathered}
 # $$ (eq-energy)
 #
 # Training a network with weight decay minimises exactly this $U$, for a Gaussian prior.
@@ -143,7 +149,10 @@ plt.show()
 # If we can draw *samples* $\theta_1, \dots, \theta_S$ from $\pi$, however, an average over them is all we need:
 #
 # $$
-# p(y \mid x, \mathcal D) \approx \bar P(y) = \frac1S\sum_{s=1}^SP_s(y), \qquad P_s(y) = p(y \mid x, \theta_s).
+# \begin{gathered}
+# p(y \mid x, \mathcal D) \approx \bar P(y) = \frac1S\sum_{s=1}^SP_s(y),\\
+# P_s(y) = p(y \mid x, \theta_s).
+# \end{gathered}
 # $$ (eq-average-first)
 #
 # ## Sample, predict, average
@@ -252,7 +261,10 @@ claim(
 # Let $y_i = \varphi(x_i)^\top\theta + N(0, \sigma^2)$ with features $\varphi(x) \in \mathbb{R}^d$, and $\theta \sim N(0, \sigma_0^2I)$. Let the rows of $\Phi$ be the $\varphi(x_i)^\top$. Then the posterior is $N(\mu, \Sigma)$ with
 #
 # $$
-# \Sigma = \bigl(\sigma^{-2}\Phi^\top\Phi + \sigma_0^{-2}I\bigr)^{-1}, \qquad \mu = \sigma^{-2}\,\Sigma\,\Phi^\top y,
+# \begin{gathered}
+# \Sigma = \bigl(\sigma^{-2}\Phi^\top\Phi + \sigma_0^{-2}I\bigr)^{-1},\\
+# \mu = \sigma^{-2}\,\Sigma\,\Phi^\top y,
+# \end{gathered}
 # $$ (eq-regression)
 #
 # and the height $\varphi(x)^\top\theta$ of the curve at a new $x$ has the distribution $N\bigl(\varphi(x)^\top\mu,\ \varphi(x)^\top\Sigma\,\varphi(x)\bigr)$.

@@ -97,7 +97,10 @@ plt.show()
 # The {term}`prior` is $N(0, 1)$ on every weight, and the {term}`likelihood` is the softmax of the ten outputs, so that up to a constant
 #
 # $$
-# U(\theta) = \tfrac12\lvert\theta\rvert^2 - \sum_{i=1}^N\log\operatorname{softmax}\bigl(f(x_i; \theta)\bigr)_{y_i}.
+# \begin{aligned}
+# &U(\theta) = \tfrac12\lvert\theta\rvert^2\\
+# &\quad - \sum_{i=1}^N\log\operatorname{softmax}\bigl(f(x_i; \theta)\bigr)_{y_i}.
+# \end{aligned}
 # $$ (eq-network)
 #
 # A {term}`minibatch` of $n = 500$ estimates the sum as $N/n = 8$ times its own; eight steps see as many digits as there are, one *epoch*.
@@ -191,7 +194,10 @@ claim(
 # Bayes' rule predicts with the average over the posterior, and $S$ samples of it are an estimate:
 #
 # $$
-# P(y \mid x, \mathcal D) = \int P(y \mid x, \theta)\,\pi(\theta)\,d\theta \approx \frac1S\sum_{s=1}^SP(y \mid x, \theta_s).
+# \begin{aligned}
+# P(y \mid x, \mathcal D) &= \int P(y \mid x, \theta)\,\pi(\theta)\,d\theta\\
+# &\approx \frac1S\sum_{s=1}^SP(y \mid x, \theta_s).
+# \end{aligned}
 # $$ (eq-average)
 #
 # Two scores on the 1,000 test digits tell how good it is: the *error*, the share whose most probable class is wrong, and the *log loss*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.

@@ -120,8 +120,10 @@ show_scoreboard(10)
 # Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, mass 1, friction a number $C$, and gradient noise with mean 0 and covariance $V$, whatever happened before. Let $\hat B \preceq C$, and let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, then $v^\top\theta$ has, in the limit of many steps of {prf:ref}`alg-sghmc`, mean 0 and
 #
 # $$
-# \operatorname{Var}(v^\top\theta) = \frac{T_v}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}, \qquad
+# \begin{gathered}
+# \operatorname{Var}(v^\top\theta) = \frac{T_v}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}},\\
 # T_v = 1 + \frac{v^\top(B - \hat B)\,v}C.
+# \end{gathered}
 # $$ (eq-direction)
 # ```
 #
@@ -143,7 +145,10 @@ show_scoreboard(10)
 # For a minibatch $S$ of $n \ge 2$ examples let $\bar g_S$ be the mean of their gradients. The *full* estimate is
 #
 # $$
-# \hat V = \frac{N^2}n\Bigl(1 - \frac nN\Bigr)\cdot\frac1{n - 1}\sum_{i \in S}(g_i - \bar g_S)(g_i - \bar g_S)^\top,
+# \begin{aligned}
+# \hat V &= \frac{N^2}n\Bigl(1 - \frac nN\Bigr)\hat\Sigma_S,\\
+# \hat\Sigma_S &= \frac1{n - 1}\sum_{i \in S}(g_i - \bar g_S)(g_i - \bar g_S)^\top,
+# \end{aligned}
 # $$ (eq-estimate)
 #
 # without the factor $1 - n/N$ if $S$ is drawn with replacement. The *diagonal* estimate keeps $\hat V_{jj}$ only, the *scalar* one their mean. In all cases $\hat B = \tfrac12\varepsilon\hat V$.
@@ -193,7 +198,10 @@ for how, minibatches in (
 # Let $\hat V$ be computed from the minibatch that gives $\nabla\tilde U(\theta)$, with $E[\hat V \mid \theta] = V(\theta)$ and $\tfrac12\varepsilon\hat V \preceq C$ always. Then the noise of a step,
 #
 # $$
-# \zeta = -\varepsilon(\nabla\tilde U - \nabla U) + \sqrt{2\varepsilon(C - \tfrac12\varepsilon\hat V)}\;\xi, \qquad \xi \sim N(0, I) \text{ fresh},
+# \begin{gathered}
+# \zeta = -\varepsilon(\nabla\tilde U - \nabla U) + \sqrt{2\varepsilon C - \varepsilon^2\hat V}\;\xi,\\
+# \xi \sim N(0, I) \text{ fresh},
+# \end{gathered}
 # $$
 #
 # has mean 0 and covariance

@@ -109,7 +109,10 @@ show_scoreboard(5)
 # As on {doc}`the first page </book/tutorial/bayesian_learning>`, the energy is a sum over the examples, and so is its gradient:
 #
 # $$
-# \nabla U(\theta) = -\nabla\log p(\theta) + \sum_{i=1}^Ng_i(\theta), \qquad g_i = -\nabla\log p(x_i \mid \theta).
+# \begin{gathered}
+# \nabla U(\theta) = -\nabla\log p(\theta) + \sum_{i=1}^Ng_i(\theta),\\
+# g_i = -\nabla\log p(x_i \mid \theta).
+# \end{gathered}
 # $$ (eq-posterior)
 #
 # Draw a {term}`minibatch` $S$ of $n$ examples, uniformly, and let it speak for all of them:

@@ -141,14 +141,19 @@ show_scoreboard(8)
 # With $H(z) = U(\theta) + \tfrac12r^\top M^{-1}r$ the drift of the equation is $-(D + Q)\nabla H$ and the noise has the diffusion $D$, where
 #
 # $$
-# D = \begin{pmatrix}0 & 0\\ 0 & C\end{pmatrix}, \quad Q = \begin{pmatrix}0 & -I\\ I & 0\end{pmatrix}, \quad
+# \begin{gathered}
+# D = \begin{pmatrix}0 & 0\\ 0 & C\end{pmatrix}, \quad Q = \begin{pmatrix}0 & -I\\ I & 0\end{pmatrix},\\
 # \nabla H = \begin{pmatrix}\nabla U\\ M^{-1}r\end{pmatrix}.
+# \end{gathered}
 # $$
 #
 # So the density changes by
 #
 # $$
-# \partial_t p = \nabla\cdot\bigl((D + Q)\nabla H\,p\bigr) + \nabla\cdot(D\nabla p).
+# \begin{aligned}
+# \partial_t p ={} &\nabla\cdot\bigl((D + Q)\nabla H\,p\bigr)\\
+# &+ \nabla\cdot(D\nabla p).
+# \end{aligned}
 # $$ (eq-fokker-planck)
 #
 # Because $Q$ is constant and antisymmetric, $\nabla\cdot(Q\nabla p) = \sum_{ij}Q_{ij}\,\partial_i\partial_jp = 0$.
@@ -384,7 +389,8 @@ for draws, name, near, within, reason in zip(
 # $$
 # \begin{aligned}
 # \sigma_{\text{new}}^2 &= \frac{T_{\text{eff}}}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}},\\
-# \sigma_{\text{old}}^2 &= \frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
+# \sigma_{\text{old}}^2 &= \frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\\
+# &\quad\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
 # \end{aligned}
 # $$ (eq-sghmc-variance)
 #
@@ -454,7 +460,11 @@ claim(
 # Let $v = \varepsilon M^{-1}r$ be the step that the position takes, and name the {term}`learning rate` $\eta$, the {term}`momentum decay` $\alpha$ and their noise estimate $\hat\beta$:
 #
 # $$
-# \eta = \varepsilon^2M^{-1}, \qquad \alpha = \varepsilon M^{-1}C, \qquad \hat\beta = \varepsilon M^{-1}\hat B.
+# \begin{gathered}
+# \eta = \varepsilon^2M^{-1},\\
+# \alpha = \varepsilon M^{-1}C,\\
+# \hat\beta = \varepsilon M^{-1}\hat B.
+# \end{gathered}
 # $$ (eq-learning-rate)
 #
 # Multiplied by $\varepsilon M^{-1}$, the momentum's update becomes
@@ -462,7 +472,8 @@ claim(
 # $$
 # \begin{aligned}
 # \theta &\leftarrow \theta + v,\\
-# v &\leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta) + N\bigl(0, 2(\alpha - \hat\beta)\eta\bigr).
+# v &\leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta)\\
+# &\quad + N\bigl(0, 2(\alpha - \hat\beta)\eta\bigr).
 # \end{aligned}
 # $$ (eq-sghmc-learning-rate)
 #
