@@ -59,7 +59,7 @@ trained = sample(
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
 # Beside it are three other networks which explain the same training digits about as well.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
-# Averaged over 150 such networks, the answer is: I do not know.
+# Averaged over 150 such networks, no digit gets even half of the probability.
 #
 # Where do such networks come from, and what should one do with them?
 # The answer is a probability distribution over networks, and samples from it.
@@ -124,7 +124,7 @@ plt.show()
 # $$ (eq-bayes)
 #
 # The sign $\propto$ leaves out the factor that makes $\pi$ integrate to one.
-# It is an integral over all $\theta$ and hardly ever known, so everything in this book works with the *energy* instead, which is a sum over the data:
+# That factor is an integral over all $\theta$, which can hardly ever be computed, so everything in this book works with the *energy* instead, which is a sum over the data:
 #
 # $$
 # \begin{gathered}
@@ -134,7 +134,7 @@ plt.show()
 # $$ (eq-energy)
 #
 # Training a network with weight decay minimises exactly this $U$, for a Gaussian prior.
-# The trained network is thus the *point estimate* $\hat\theta$, the most probable parameters, and its prediction is $p(y \mid x, \hat\theta)$.
+# The trained network is thus a *point estimate* $\hat\theta$, parameters of (locally) largest posterior density, and its prediction is $p(y \mid x, \hat\theta)$.
 # But nobody asked for the most probable parameters. We asked for an answer at a new input $x$, and the rules of probability give it in one line, the *predictive distribution*:
 #
 # $$
@@ -166,12 +166,12 @@ plt.show()
 # What does the average buy?
 # The trained network calls about one letter in five a digit with more than 90 per cent probability.
 # The average over 150 networks does so about a fifth as often, and it also makes fewer errors on digits.
-# Now the guess: the letter on which all agree is the I, because an I looks like a 1. A posterior knows nothing that is not in its data and its model.
+# Now the guess: the letter on which they agree is the I, because an I looks like a 1. A posterior knows nothing that is not in its data and its model.
 #
 # A model that is unsure of everything is trivially unsure of letters.
 # Is that all the average does?
 # In part, yes: it is less sure of digits, too.
-# But set a threshold for each model so that it answers the 80 per cent of the digits of which it is surest; at that threshold the average still lets only about 0.6 times as many letters through.
+# But set a threshold for each model so that it answers the 80 per cent of the digits of which it is surest; at that threshold, where both answer as many digits, the average lets through only about 0.6 times as many letters.
 # ({doc}`/book/studies/uncertainty` asks this question at full scale.)
 
 # %% tags=["hide-input"]
@@ -224,7 +224,7 @@ claim(
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 #
-# One by one, the sampled networks are *surer* of letters than the trained one, and each makes about twice as many errors on digits as their average, because it carries the noise of one sample.
+# One by one, the sampled networks are *surer* of letters than the trained one, and each makes more than twice as many errors on digits as their average, because it carries the noise of one sample.
 # So no single network knows that it does not know.
 # They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
@@ -235,7 +235,7 @@ claim(
     "Mean entropy on letters of single sampled networks, over that of the trained one",
     single / predictive_entropy(point[on_letters]).mean(),
     at_most=0.8,
-    because="it was 0.69 to 0.73 in runs with five seeds",
+    because="it was 0.68 to 0.73 in runs with six seeds",
 )
 claim(
     "Mean entropy on letters of single sampled networks, over that of their average",
@@ -247,7 +247,7 @@ claim(
     "Mean test error of single sampled networks, over that of their average",
     single_error / error_rate(average[on_digits], digits_right),
     at_least=1.6,
-    because="it was 2.1 to 2.5 in runs with five seeds",
+    because="it was 2.1 to 2.6 in runs with six seeds",
 )
 
 # %% [markdown]
@@ -270,10 +270,10 @@ claim(
 # and the height $\varphi(x)^\top\theta$ of the curve at a new $x$ has the distribution $N\bigl(\varphi(x)^\top\mu,\ \varphi(x)^\top\Sigma\,\varphi(x)\bigr)$.
 # ```
 #
-# The reason is that $U$ is quadratic: $\Sigma^{-1}$ is its second derivative, $\mu$ its minimum, and a quadratic energy is that of a Gaussian {cite:p}`bishop2006`.
+# The reason is that $U$ is quadratic: $\Sigma^{-1}$ is its second derivative, $\mu$ its minimum, and $e^{-U}$ with a quadratic $U$ is a Gaussian density {cite:p}`bishop2006`.
 # {numref}`fig-regression` takes the features $1, x, x^2, x^3$ and eight observations in two groups.
 # Follow the thin curves, the samples, from the dots outwards.
-# Among the data they lie close together, and the point estimate is as good as any of them; outside they fan out, and at $x = 2$ the band is more than eighteen units wide.
+# Among the data they lie close together, and the point estimate is as good as any of them; outside they fan out, and at $x = 2$ the band is more than eighteen units wide, far beyond the frame.
 # It should be, since nothing has been seen there. The thick line goes on as if it knew.
 
 # %% mystnb={"figure": {"caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), five samples (thin), the point estimate (thick), and the curve that made the data (dotted).", "name": "fig-regression"}, "image": {"alt": "Eight dots in two groups on a wave. Through them run five thin curves and a thick one, close together among the dots. Outside them the thin curves fan out, and the band round them opens like a funnel to both sides."}} tags=["hide-input"]

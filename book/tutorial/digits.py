@@ -106,7 +106,7 @@ plt.show()
 # A {term}`minibatch` of $n = 500$ estimates the sum as $N/n = 8$ times its own; eight steps see as many digits as there are, one *epoch*.
 # The three lines above are all it takes to turn a PyTorch module into such a posterior.
 #
-# ## Four walks
+# ## Four walks, and one more
 #
 # A sampler at {term}`temperature` $T$ injects $T$ times the noise that the posterior asks for.
 # At temperature zero the two samplers are the two optimisers, so four walks are four settings of two kernels:
@@ -157,7 +157,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-digits-length` SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`/book/tutorial/hamiltonian_monte_carlo`.
-# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent too large, which is the heat of the gradient noise; with it the excess is gone.
+# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent above $d$, with it half a per cent below; the difference is the heat of the gradient noise.
 #
 # A chain that misses this number has not arrived; one that hits it may still be wrong elsewhere ({doc}`/book/studies/noise_of_networks` looks at single weights).
 
@@ -255,7 +255,7 @@ plt.show()
 # (Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.)
 #
 # SGLD's average errs more than SGHMC's.
-# That it has not arrived is not the only reason: with twice the step $\lvert\theta\rvert^2$ comes close to $d$, and the average gets worse, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
+# That it has not arrived is not the only reason: with twice the step $\lvert\theta\rvert^2$ comes close to $d$, and yet the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
 # %% tags=["hide-input"]
 for statement, value, bound, because in (
@@ -353,9 +353,9 @@ claim(
 #
 # ## Change it
 #
-# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: the claim on SGLD's length shows ✗, because it now comes close to $d$, and its average gets worse.
+# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: the claim on SGLD's length shows ✗, because it now comes close to $d$; look at the average, which is no better.
 # * Set `num_kept, warm_up = 320, 120` to `120, 40`: the claims on the lengths show ✗, because neither sampler has had the time.
-# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them, and the claim on the length shows ✗ (0.984).
+# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them: the length falls to 0.984, the lower edge of its claim.
 #
 # ## Exercises
 #

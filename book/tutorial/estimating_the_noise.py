@@ -254,7 +254,7 @@ def coin_step(theta, r, friction, pair, xi):
 # %% [markdown]
 # In the package, `SGHMC(step_size, friction, noise_estimate=OnlineNoise())` does this for any posterior: it asks for the gradient and for the diagonal $\hat V$ of the same minibatch.
 # `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$.
-# {numref}`fig-estimate-coins` has the coin's temperature for four frictions, with the last minibatch alone and with an average over about twenty.
+# {numref}`fig-estimate-coins` has the coin's temperature for four frictions, with the last minibatch alone and with an average, which with $\lambda = 0.9$ is over $(1 + \lambda)/(1 - \lambda) = 19$ minibatches.
 
 # %% tags=["hide-input"]
 coin = LinearRegression(
@@ -328,7 +328,7 @@ for multiple, averaging, statement in (
     (2.5, 0.0, "nothing is clipped, and the estimate is zero or twice too much"),
     (1.5, 0.0, "clipped half the time"),
     (1.5, 0.9, "the same friction with an average over about twenty steps"),
-    (0.7, 0.9, "less friction than noise"),
+    (0.7, 0.9, "less friction than noise, with that average"),
 ):
     temperature, error = coin_runs[multiple, averaging]
     claim(
@@ -358,11 +358,11 @@ claim(
 )
 
 # %% [markdown]
-# What is exact here is the second moment: the noise of a step is a mixture of Gaussians, but many of them are averaged in a unit of time.
+# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right; the more steps in a unit of time, the better.
 #
 # Which of the three kinds to take, and how much friction to give it, is a matter of the model; {doc}`/book/further/choosing_the_estimate` compares them on a logistic regression.
 # Its rule: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
-# Clipping is the price of too little friction. Where even that is too much, reduce the noise itself, by larger minibatches or by control variates.
+# Clipping is the price of too little friction. If you cannot afford the friction, which makes the chain slow, reduce the noise itself, by larger minibatches or by control variates.
 #
 # **To remember:** measure the noise where it acts, in the step's own minibatch; unbiased is enough, and clipping costs.
 # With that, the sampler is complete. {doc}`The next page </book/tutorial/digits>` gives it two hundred networks.

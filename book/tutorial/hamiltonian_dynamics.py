@@ -284,7 +284,7 @@ claim(
 # What about energy?
 # An explicit Euler step in the bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$, because it follows the tangent and a tangent to a circle leads outwards.
 # Its energy grows by the factor $1 + \varepsilon^2$ at each step: after 1,000 steps of 0.3 the ball is at a distance of $1.09^{500}$, more than $10^{18}$.
-# A smaller step only delays this.
+# A smaller step only delays this: at $\varepsilon = 0.03$ a thousand steps still multiply the energy by $1.0009^{1000} \approx 2.5$.
 # Leapfrog does not conserve $H$ either, but it conserves something next to it, a {term}`shadow energy`.
 #
 # ```{prf:theorem} The conserved ellipses

@@ -388,6 +388,7 @@ claim(
 # | Langevin ($L = 1$) | $\kappa$ | $d^{-1/6}$ |
 # | HMC | $\sqrt\kappa$ | $d^{-1/4}$ |
 #
+# (Langevin's step shrinks a little more slowly with the dimension, but it needs the square of the number of steps.)
 # {doc}`/book/further/trajectories` derives the table, measures it, and finds a two-dimensional exception.
 # It also has the mass matrix $M$, which makes all directions alike and $\kappa$ small, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
 # The momentum then decays as if by friction, and noise makes up for it: page 8 will take that road.

@@ -176,7 +176,7 @@ def sgld_step(gradient, theta, step_size, normal):
 
 
 # %% [markdown]
-# The package's kernel is this line for many chains, with a {term}`temperature` $T$, a noise estimate and a mass:
+# The package's kernel is this line for many chains, with a mass, a noise estimate (below) and a {term}`temperature` $T$, which multiplies the injected variance (page 8):
 #
 # ````{admonition} The step of the package
 # :class: dropdown
@@ -233,8 +233,8 @@ def sgld_step(gradient, theta, step_size, normal):
 # The truth is $1/a$.
 # There are two errors, both of the order of $\eta$ and both making the variance too large: the numerator's comes from the minibatch, the denominator's from the step.
 # This answers the guess: what counts is $\tfrac12\eta V$ against 1.
-# For the row of the scoreboard, $\eta = \varepsilon^2 = 0.01$ and $V = 4$, it is 0.02, and the variance is 1.025, of which 0.005 are the step's own.
-# With ten times that step it is 1.26, and at $\eta = 2/a$ infinite, because a longer step overshoots further than it came.
+# For the row of the scoreboard we take $\eta = \varepsilon^2 = 0.01$, the step with which page 8's sampler becomes this one; with $V = 4$ it is 0.02, and the variance is 1.025, of which 0.005 are the step's own.
+# With ten times that step it is 1.26, and at $\eta = 2/a$ infinite, because each step then lands farther from the mode than it started.
 #
 # If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat B = \tfrac12\eta V$ the injected variance is $2\eta(1 - \hat B)$, and only the step's error is left {cite:p}`vollmer2016`.
 # {numref}`fig-sgld-variance` shows both.
@@ -271,9 +271,9 @@ axes.semilogx(grid, [exact(h) for h in grid], color=colour)
 axes.semilogx(short, [exact(h, 2 * h) for h in short], "--", color=colour)
 for (step_size, estimate), (value, _) in measured.items():
     axes.plot(step_size, value, "s" if estimate else "o", ms=4, color=colour)
-axes.text(0.07, 1.9, r"$\hat B = 0$", color=colour)
-axes.text(0.25, 1.25, r"$\hat B = \frac{1}{2}\eta V$", color=colour)
-axes.set(xlabel=r"step size $\eta$", ylabel="stationary variance")
+axes.text(0.17, 2.1, r"$\hat B = 0$", color=colour)
+axes.text(0.2, 0.72, r"$\hat B = \frac{1}{2}\eta V$", color=colour)
+axes.set(xlabel=r"step size $\eta$", ylabel="stationary variance", ylim=(0.5, 4))
 plt.show()
 
 # %% tags=["hide-input"]

@@ -438,7 +438,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** let the flow from $x$ to $y$ equal the flow back; then the time that a walk spends at a place is its probability.
+# **To remember:** let the flow from $x$ to $y$ equal the flow back; then, if the walk can reach every place, the time that it spends at a place is its probability.
 #
 # A random walk, though, forgets at every step where it was going.
 # A rolling ball does not, and {doc}`the next page </book/tutorial/hamiltonian_dynamics>` asks whether a computer can roll one.

@@ -68,10 +68,10 @@ def follow(noise_variance, generator):
     return torch.stack([torch.cat(state)[:, 0] for state in path])
 
 
-def covariances(moves, noise_variance=4.0, num_steps=200):
-    """The exact covariance of (θ, r) after 0, 1, … steps from equilibrium."""
+def covariances(moves, noise_variance=4.0, num_steps=200, start=1.0):
+    """The exact covariance of (θ, r) after 0, 1, … steps from N(0, start)."""
     chain = linear_chain(moves, torch.eye(1), noise_variance)
-    path = [torch.eye(2, dtype=torch.float64)]
+    path = [start * torch.eye(2, dtype=torch.float64)]
     for _ in range(num_steps):
         path.append(chain.transition @ path[-1] @ chain.transition.T)
         path[-1] = path[-1] + chain.noise_covariance
@@ -377,40 +377,46 @@ drift, kick = flows.Drift(0.1), flows.Kick(0.1)
 naive = [drift, kick]
 slowed = [drift, kick, flows.friction_flow(0.1, friction=0.2)]
 
-# %% mystnb={"figure": {"caption": "Exact mean energy in the bowl, $\\varepsilon = 0.1$, $V = 4$, $B = 0.2$: without friction, and with two frictions inserted. The grey line at 1 is correct.", "name": "fig-heating"}, "image": {"alt": "Three lines over a time of 20. Without friction the energy rises steadily from 1 to 5. With friction 0.2 it stays at 1; with friction 0.5 it falls to 0.4."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Exact mean energy in the bowl, $\\varepsilon = 0.1$, $V = 4$, $B = 0.2$: without friction, and with friction that is inserted at time 10. The grey line at 1 is correct.", "name": "fig-heating"}, "image": {"alt": "A line that rises from 1 to 3 within a time of 10. There it splits in three: without friction it goes on rising; with friction 0.2 it bends over and falls to 1; with friction 0.5 it falls faster, to 0.4."}} tags=["hide-input"]
+before, strong = covariances(naive, num_steps=100), flows.friction_flow(0.1, 0.5)
 bent = {
-    "no friction": energy(covariances(naive)),
-    "$C = 0.2$": energy(covariances(slowed)),
-    "$C = 0.5$": energy(covariances([drift, kick, flows.friction_flow(0.1, 0.5)])),
+    name: energy(covariances(moves, num_steps=300, start=before[-1]))
+    for name, moves in (
+        ("no friction", naive),
+        ("$C = 0.2$", slowed),
+        ("$C = 0.5$", [drift, kick, strong]),
+    )
 }
 figure, axes = plt.subplots(figsize=(5.4, 3.2))
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
+axes.plot(time[:101], energy(before), color=COLOURS["naive SGHMC"])
 for (name, values), colour, height in zip(
     bent.items(),
     (COLOURS["naive SGHMC"], COLOURS["SGHMC"], COLOURS["SGHMC"]),
-    (4.4, 1.15, 0.1),
+    (5.0, 1.3, 0.05),
     strict=True,
 ):
-    axes.plot(time, values, "--" if "0.5" in name else "-", color=colour)
-    axes.text(13, height, name, color=colour)
-axes.set(xlabel="time", ylabel="mean energy $E[H]$", ylim=(0, 5.5))
+    later = 10 + 0.1 * torch.arange(301)
+    axes.plot(later, values, "--" if "0.5" in name else "-", color=colour)
+    axes.text(24, height, name, color=colour)
+axes.set(xlabel="time", ylabel="mean energy $E[H]$", ylim=(0, 6), xlim=(0, 32))
 plt.show()
 
 # %% tags=["hide-input"]
-for (name, values), near in zip(bent.items(), (5.0, 1.0, 0.4), strict=True):
+for (name, values), near in zip(bent.items(), (9.0, 1.0, 0.4), strict=True):
     claim(
-        f"E[H] after a time of 20, {name.replace('$', '')}",
+        f"E[H] after a time of 40, {name.replace('$', '')} from time 10 on",
         values[-1],
         near=near,
         within=0.07 * near,
-        because="exact recursion: 1 + 20B, B/C and B/C, up to an error of order εC",
+        because="exact recursion: 1 + 40B, B/C and B/C, up to an error of order εC",
         kind="exact",
     )
 
 # %% [markdown]
-# In {numref}`fig-heating` the climb bends over.
-# With a friction of $C = B = 0.2$ the energy stays where it should be.
-# With $C = 0.5$ the friction takes out more than the noise brings, and the energy settles at $B/C = 0.4$, unless some noise of our own is put back.
+# In {numref}`fig-heating` the climb bends over where the friction is inserted.
+# With a friction of $C = B = 0.2$ the energy comes back to where it should be.
+# With $C = 0.5$ the friction takes out more than the noise brings, and the energy settles near $B/C = 0.4$, unless some noise of our own is put back.
 # How much of each is right, in every potential and in every direction?
 # That is the question of {doc}`the next page </book/tutorial/sghmc>`.
 #

@@ -121,7 +121,7 @@ show_scoreboard(11)
 # After $j$ doublings there are $2^j$ states, and the coins have put the start at each of the $2^j$ places with probability $2^{-j}$.
 #
 # Number the states from left to right, $0$ to $2^j - 1$.
-# The halves of the path, its quarters, its eighths and so on are its *aligned sub-trees*: blocks of $2^k$ neighbours whose first number $2^k$ divides.
+# The halves of the path, its quarters, its eighths and so on are its *aligned sub-trees*: blocks of $2^k$ neighbours whose first number is a multiple of $2^k$.
 # In a doubling the old path and the new half become the two halves of the result.
 #
 # When is the path long enough?
@@ -266,9 +266,9 @@ plt.show()
 #
 # * $e^{-H(z_s)}/Z$, for the start;
 # * $2^{-j}$, for the coins: exactly one sequence of coins puts the start at index $s$;
-# * one or zero, for having come so far and stopped there.
+# * the probability, over the next coin, of having come so far and stopped there.
 #
-# The third does not depend on $s$. Every aligned sub-tree of $w$ was examined once: one that contains the start when it was the whole path, any other when it belonged to a new half. So the same sub-trees would have been examined whichever state had been the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it adds.
+# The third does not depend on $s$. Every aligned sub-tree of $w$ was examined once: one that contains the start when it was the whole path, any other when it belonged to a new half. So the same sub-trees would have been examined whichever state had been the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
 #
 # Given the path, the start therefore has index $s$ with probability proportional to $e^{-H(z_s)}$. A new index drawn with the same probabilities gives a state with the same distribution as the start.
 # ```
@@ -375,7 +375,7 @@ claim(
 #
 # Does this survive a minibatch?
 # Its noise makes the path irreversible, and its energy cannot be read.
-# {doc}`The last page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds that the obvious weights count the energy twice.
+# {doc}`The last page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds an error in the obvious way to do so.
 #
 # ## Change it
 #

@@ -169,7 +169,7 @@ show_scoreboard(8)
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
 # The proof also covers noise that depends on the position: $B(\theta)$ may stand in $D$, because the only derivatives beside it are those with respect to $r$.
-# Indeed every choice of $D$ and $Q$ gives a sampler, and {cite:t}`ma2015` show that there are no other continuous ones, under conditions on the integrals ({prf:ref}`thm-recipe`).
+# Indeed every positive semi-definite $D$ and antisymmetric $Q$ give a sampler, with a correction where they vary ({prf:ref}`thm-recipe`), and {cite:t}`ma2015` show that under some conditions there are no other continuous ones.
 #
 # ## A wrong estimate is a wrong temperature
 #
@@ -215,6 +215,7 @@ show_scoreboard(8)
 # ```
 #
 # This is Algorithm 2 of {cite:t}`chen2014`.
+# ($\hat B \preceq C$ says that $C - \hat B$ has no negative eigenvalue, since it becomes a variance.)
 # No energy is computed and nothing is rejected, so nothing ever reads all the data.
 # With $M = 1$ a step is three lines:
 
@@ -394,7 +395,7 @@ for draws, name, near, within, reason in zip(
 # \end{aligned}
 # $$ (eq-sghmc-variance)
 #
-# In both, the noise enters through the temperature alone, at any step size.
+# In both, the noise only multiplies the variance, by the temperature, at any step size.
 # The new position then costs a bias of order $\varepsilon^2$, whereas the lost friction costs one of order $\varepsilon$.
 # {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ the bias of the old position is thirteen times as large.
 
@@ -479,7 +480,7 @@ claim(
 #
 # Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so settings that train a network well are a good start for sampling it.
 # (A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.)
-# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD.
+# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$. (Page 7's naive sampler with a single leapfrog step is SGLD too, but with $\tfrac12\varepsilon^2$, because leapfrog begins with half a kick.)
 # `SGHMC.from_learning_rate` translates; at temperature zero it *is* `torch.optim.SGD`, to rounding.
 
 # %% tags=["hide-input"]
