@@ -75,7 +75,7 @@ def exact_variance(sampler: str) -> float:
 
     Example:
         >>> round(exact_variance("SGHMC, C = 0.5, B̂ = 0"), 4)
-        1.4037
+        1.4036
     """
     for _, name, _, exact in ROWS:
         if name == sampler:

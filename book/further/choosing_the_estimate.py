@@ -47,7 +47,7 @@ from sgmc.splittings import LinearChain, Splitting, flows, sghmc_chain
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 # Several runs below take too little friction on purpose, and the kernel would warn each
-# time. They start in the posterior and are short: what R̂ says of long chains is no help.
+# time. They start in the posterior and are short, so R̂ is no help.
 warnings.filterwarnings(
     "ignore", message="½εV̂ exceeded|.*too wide|.*too narrow|.*do not agree"
 )

@@ -48,8 +48,8 @@ from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-# A few trees reach their largest depth; a claim below says how few. Some runs sample the
-# wrong temperature on purpose.
+# A few trees reach their largest depth; a claim below says how few. Some runs sample
+# the wrong temperature on purpose.
 warnings.filterwarnings("ignore", message=".*max_depth|.*too wide|.*too narrow")
 
 # %% [markdown]

@@ -141,7 +141,7 @@ generator = torch.Generator().manual_seed(10)
 
 
 def efficiency(kernel, chains=800, num_samples=60, seed=11):
-    """Effective samples per gradient, the smallest over coordinates and over θ and θ²."""
+    """Effective samples per gradient, for the worst of all coordinates, θ and θ²."""
     draws = sample(
         kernel,
         target,

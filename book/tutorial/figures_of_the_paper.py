@@ -439,7 +439,7 @@ def my_total_variation(samples, probabilities, edges):
 
 
 claim(
-    "Difference between the written and the package's total variation, independent samples",
+    "Difference between the written and the package's total variation",
     my_total_variation(independent.flatten(), probabilities, edges)
     - total_variation(independent, probabilities, edges),
     near=0,

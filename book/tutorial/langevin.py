@@ -279,7 +279,8 @@ plt.show()
 # %% tags=["hide-input"]
 show_scoreboard(7)
 claim(
-    "Largest distance of ten measured variances from the exact ones, in standard errors",
+    "Largest distance of ten measured variances from the exact ones, in standard "
+    "errors",
     max(
         abs(value - exact(h, estimate)) / error
         for (h, estimate), (value, error) in measured.items()

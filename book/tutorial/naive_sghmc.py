@@ -300,7 +300,8 @@ plt.show()
 # %% tags=["hide-input"]
 show_scoreboard(8)
 claim(
-    "Largest distance of six measured variances from the exact ones, in standard errors",
+    "Largest distance of six measured variances from the exact ones, in standard "
+    "errors",
     max(
         abs(float(value) - exact[L - 1]) / float(error)
         for L, (value, error) in measured.items()

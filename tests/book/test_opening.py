@@ -180,7 +180,7 @@ def saved_by_jupyterlab(notebook):
 
 @pytest.mark.slow
 def test_all_pairs_open_as_they_are_checked_out(server):
-    assert len(NAMES) == 45
+    assert len(NAMES) == 53
     assert server.refused() == {}
 
 
