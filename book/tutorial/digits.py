@@ -159,7 +159,7 @@ plt.show()
 # In {numref}`fig-digits-length` SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`/book/tutorial/hamiltonian_monte_carlo`.
 # The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent above $d$, with it half a per cent below; the difference is the heat of the gradient noise.
 #
-# A chain that misses this number has not arrived; one that hits it may still be wrong elsewhere ({doc}`/book/studies/noise_of_networks` looks at single weights).
+# The exact mean is $d - \mathbb E[\theta\cdot\nabla L]$ where $L$ is the negative log-likelihood; the second term is not known, so the number is a sign and no proof: a chain that is far from it has not arrived; one that hits it may still be wrong elsewhere ({doc}`/book/studies/noise_of_networks` looks at single weights).
 
 # %% tags=["hide-input"]
 for name, near, within in (

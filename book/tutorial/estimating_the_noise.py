@@ -117,7 +117,7 @@ show_scoreboard(10)
 # ```{prf:theorem} Temperature of a direction
 # :label: thm-estimate-direction
 #
-# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, mass 1, friction a number $C$, and gradient noise with mean 0 and covariance $V$, whatever happened before. Let $\hat B \preceq C$, and let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, then $v^\top\theta$ has, in the limit of many steps of {prf:ref}`alg-sghmc`, mean 0 and
+# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, mass 1, friction a number $C$, and gradient noise that, given the past, has mean 0 and covariance $V$. Let $\hat B \preceq C$, and let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, then $v^\top\theta$ has, in the limit of many steps of {prf:ref}`alg-sghmc`, mean 0 and
 #
 # $$
 # \begin{gathered}
@@ -188,7 +188,7 @@ for how, minibatches in (
 # %% [markdown]
 # ## As noisy as you like
 #
-# A variance that is estimated from $n$ numbers has a relative error of about $\sqrt{2/n}$, so one minibatch makes a poor estimate.
+# A variance that is estimated from $n$ Gaussian numbers has a relative error of about $\sqrt{2/n}$, so one minibatch makes a poor estimate.
 # Must we average it over many steps before we use it?
 # For the covariance of the noise the answer is no, because the sampler itself does the averaging.
 #

@@ -433,7 +433,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** leapfrog is reversible and conserves volume exactly; what it conserves in place of $H$ is next to $H$, and that is what it samples.
+# **To remember:** leapfrog is reversible and conserves volume exactly; what it conserves in place of $H$ is next to $H$ when the steps are small, and that is what it samples.
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
 # Can it be corrected without small steps?

@@ -216,7 +216,7 @@ plt.show()
 # In {numref}`fig-correction` every end is accepted for the squares, and accepted or rejected by its energy error for the dots.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
 # This answers the guess: the length of a path does not matter for its acceptance, because along a path the energy error swings and does not grow.
-# Only the step size matters, so a path may go all the way round.
+# Only the step size matters, so what limits the length of a path is the gradients that it costs, and not rejections.
 # A chain without rejections is not useless, though: its bias is of order $\varepsilon^2$ and can be made small.
 # With the gradient of a minibatch there will be no other choice.
 

@@ -335,7 +335,7 @@ claim(
 #
 # For a posterior of $N$ examples, $V$ is of the order of $N^2/n$ and the curvature of the order of $N$.
 # To keep $\tfrac12\eta V$ small, the step must be small against $n/N^2$; then the chain needs more than $1/(\eta a) = N/n$ steps to forget where it was, and these read $n$ examples each.
-# So one independent sample costs **at least one pass over the data**, whatever the size of the minibatch.
+# So with the plain gradient, and up to a constant, one independent sample costs **at least one pass over the data**, whatever the size of the minibatch.
 # SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
 # And it is a random walk, which needs of the order of $k^2$ steps to cross a ridge that is $k$ times as long as it is wide.
 #

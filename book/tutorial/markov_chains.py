@@ -147,7 +147,7 @@ plt.show()
 # The last sum is 1, because from $y$ the chain goes somewhere.
 # ```
 #
-# This answers the guess: the flow from $x$ to $y$ must equal the flow back.
+# This answers the guess: it is enough that the flow from $x$ to $y$ equals the flow back (enough, not necessary: flows may also go round).
 # The arrows of {numref}`fig-three-states` come from a recipe that does this for any $\pi$.
 # Propose one of the two other states, each with probability $\frac12$, and accept the proposal $y$ with probability $\min(1, \pi(y)/\pi(x))$; after a rejection stay where you are for this step.
 # From state 2 to state 1, for example, this gives $\frac12\cdot\frac{0.2}{0.3} = \frac13$.
@@ -278,7 +278,7 @@ plt.show()
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.
 # Each sampler to come will be run on it, and its variance entered on a scoreboard.
-# Random-walk Metropolis makes the first entry: its variance is exactly 1, by the theorem, and 1 is what we measure.
+# Random-walk Metropolis makes the first entry: its stationary variance is exactly 1, by the theorem, and 1 is what we measure.
 
 
 # %% tags=["hide-input"]

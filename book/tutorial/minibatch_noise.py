@@ -373,7 +373,7 @@ claim(
 # ## Change it
 #
 # * Set `N / len(minibatch) * per_example.sum(0)` to `per_example.sum(0)`, the commonest mistake: the claim on the function and the package shows ✗.
-# * In the first figure's cell set `batch_size=50` to `batch_size=500`, and `N**2 / 50 * (N - 50)` to `N**2 / 500 * (N - 500)`: the noise is a tenth, with $(N - n)/n = 19$ still nineteen times the signal in the mean square, and the claim on 200 shows ✗.
+# * In the first figure's cell set `batch_size=50` to `batch_size=500`, and `N**2 / 50 * (N - 50)` to `N**2 / 500 * (N - 500)`: the variance of the noise is a tenth, with $(N - n)/n = 19$ still nineteen times the signal in the mean square, and the claim on 200 shows ✗.
 # * Set `inputs[:, 1] = 0.8 * inputs[:, 0] + 0.6 * inputs[:, 1]` to `inputs[:, 1] = inputs[:, 1]`: the features are no longer correlated, so the ellipses are nearly circles; the noise at the origin is now only 1.7 times that at the mode, and its claim shows ✗.
 #
 # ## Exercises

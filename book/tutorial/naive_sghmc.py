@@ -9,7 +9,7 @@
 # # The obvious thing overheats: naive stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 7 of 12 · 17 minutes to read, 10 to play · Running: about 6 seconds
+# Page 7 of 12 · 19 minutes to read, 10 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! naive SGHMC

@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 29 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 30 minutes to read, 15 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! SGHMC, ! stochastic-gradient HMC
@@ -519,7 +519,7 @@ claim(
 # ## Change it
 #
 # * Set `friction=0.5` in the runs on the double well to `friction=3.0`: with $\hat B = 0$ the temperature is now only $1 + 0.2/3 = 1.07$, and the claim that was made for 1.4 shows ✗.
-# * Set the `0.2` in `for noise_estimate in (0.0, 0.2)` to `0.4`, twice the truth: the variance drops to 0.60, and its claim shows ✗.
+# * Set `for noise_estimate in (0.0, 0.2)` to `for noise_estimate in (0.0, 0.4)`, twice the truth: the variance drops to 0.60, and its claim shows ✗.
 # * Set `SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0)` to `SGHMC.from_learning_rate(0.02, 0.2, temperature=0.0)`: this is SGD with momentum 0.8, and no longer `torch.optim.SGD` with 0.9.
 #
 # ## Exercises

@@ -9,7 +9,7 @@
 # # SGNUTS: an error found and corrected
 #
 # ```{div} page-head
-# Page 12 of 12 · 21 minutes to read, 15 to play · Running: about 12 seconds
+# Page 12 of 12 · 23 minutes to read, 15 to play · Running: about 12 seconds
 # ```
 #
 # ```{index} ! SGNUTS
@@ -377,7 +377,7 @@ claim(
 # {doc}`/book/further/sgnuts_measured` has these measurements, and {doc}`/book/studies/sgnuts_on_networks` those on networks.
 # The palindromic step is worth more than the sampler: it costs the same as Algorithm 2, has no bias in a bowl, and can be used by SGHMC itself.
 #
-# **To remember:** the minibatch has already paid the energy. On a path with friction and noise all states count alike.
+# **To remember:** the minibatch has already paid the energy. On a path with friction and noise all states count alike, at any stable step size, because such a path already visits the energies at the right rate.
 #
 # ## The whole story
 #
