@@ -21,9 +21,8 @@ export PYTHONUTF8 := 1
 export MPLBACKEND := module://matplotlib_inline.backend_inline
 # With STRICT=1 a claim that does not hold, and a warning, fail the build.
 STRICT ?=
-quiet := TQDM_DISABLE=1
 install = $(python) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
-pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
+pytest := TQDM_DISABLE=1 $(python) -m pytest -n 2 --dist loadfile
 coursework := $(MAKE) --no-print-directory -C coursework
 of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
@@ -32,11 +31,11 @@ of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/tes
 .PHONY: book chapter pdf epub notebooks lab quick test units sync style types check clean assignments grade marking importable
 
 book: $(ready)
-	$(quiet) $(python) tools/book.py build $(if $(STRICT),--strict)
+	$(python) tools/book.py build $(if $(STRICT),--strict)
 
 # One chapter, executed, checked, and its page made beside the others as they were: make chapter NAME=sghmc
 chapter: $(ready)
-	$(quiet) $(python) tools/book.py chapter $(NAME)
+	$(python) tools/book.py chapter $(NAME)
 
 # The whole book in one file, or one part of it: make pdf PART=tutorial. Chromium sets its formulas.
 pdf epub: book $(more)
@@ -68,7 +67,7 @@ quick: $(ready)
 	$(pytest) -m "not slow" $(of_the_core)
 
 sync: $(complete)
-	$(quiet) $(python) tools/book.py sync
+	$(python) tools/book.py sync
 	$(coursework) sync
 
 style: $(ready)

@@ -716,6 +716,7 @@ def build_chapter(name: str, root: Path = ROOT) -> int:
 
 def main(command: str, *options: str) -> None:
     """Run one of the commands of this file's head."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # a bar's display would be an output
     try:
         if command == "build" and set(options) <= {"--strict"}:
             sys.exit(build(strict=bool(options)))

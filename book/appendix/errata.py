@@ -17,14 +17,14 @@
 # **You will learn** to
 #
 # * recognise the errors that samplers of this family are prone to,
-# * predict, mostly by a formula, what each of them does to the {term}`stationary law`,
+# * predict, mostly by a formula, what each of them does to the {term}`stationary distribution`,
 # * check a sampler's code line by line before you trust its draws.
 #
 # **You will need** {doc}`/book/tutorial/sghmc`, {doc}`/book/tutorial/naive_sghmc` and {doc}`/book/tutorial/minibatch_noise`.
 #
 # Each section has three parts: what the source *says*, what is *right* and why, and the *check*.
 # The source is {cite:t}`chen2014` unless another is named; "the authors' code" is their repository [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC), whose file is given.
-# Statements about code hold for the versions named here; later ones may have mended it: blackjax 1.7.1 {cite:p}`cabezas2024`, posteriors 0.1.3 {cite:p}`duffield2025`, SGMCMCJax 0.2.13 {cite:p}`coullon2022`, Turing.jl at commit `9428096` {cite:p}`ge2018`.
+# Statements about code hold for the versions named here; later ones may have corrected it: blackjax 1.7.1 {cite:p}`cabezas2024`, posteriors 0.1.3 {cite:p}`duffield2025`, SGMCMCJax 0.2.13 {cite:p}`coullon2022`, Turing.jl at commit `9428096` {cite:p}`ge2018`.
 # Nearly all of the checks use one target, the standard Gaussian $U = \tfrac12\theta^2$: its variance should be 1.
 
 # %%
@@ -370,7 +370,7 @@ claim(
 # `Normal(loc, scale)` of Pyro {cite:p}`bingham2019` is that of PyTorch: its second argument is a standard deviation.
 # [sacktock/SGHMC](https://github.com/sacktock/SGHMC) passes the variance, $2(\alpha - \hat\beta)\eta$ (`kernel/sghmc.py` from `1408677`, 24 March 2022, to its last version).
 # Before that day, and in `kernel/legacy/sghmc.py` until 27 March (`e72644b`), it used `MultivariateNormal`, whose second argument *is* a covariance. Which version drew which figure of {cite:t}`adamday` is not known.
-# [ATMLGroup1-2021/SGHMC](https://github.com/ATMLGroup1-2021/SGHMC) passed the variance as well, for some days (`samplers/sghmc.py` at `885bef3`, $2C\varepsilon$); its authors mended it on 20 March 2021, in `2a2d1de`.
+# [ATMLGroup1-2021/SGHMC](https://github.com/ATMLGroup1-2021/SGHMC) passed the variance as well, for some days (`samplers/sghmc.py` at `885bef3`, $2C\varepsilon$); its authors corrected it on 20 March 2021, in `2a2d1de`.
 # [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/sghmc.py`) takes the root, and is right.
 #
 # **Right.** The scale is $\sqrt{2(C - \hat B)\varepsilon}$. With $s = 2(C - \hat B)\varepsilon$ in its place the injected variance is $s^2$, and the balance of noise and friction gives the temperature
@@ -826,7 +826,7 @@ for name, times, near, within in (
 # **Right.** The convolutions are neither sampled nor trained: they are not random variables of the program, and there is no optimiser, so that they keep their first weights.
 # And the images are not what they seem. The files give the three colours of a pixel side by side; to reshape such an array to (colour, row, column) does not move the axis of the colours. Each of the three "colours" is a third of the picture.
 #
-# **Check.** A picture that is red all over, read in that way. {doc}`/book/studies/cifar` runs the network as reported, mended, and with all layers sampled.
+# **Check.** A picture that is red all over, read in that way. {doc}`/book/studies/cifar` runs the network as reported, corrected, and with all layers sampled.
 
 # %%
 red = torch.stack([torch.ones(32, 32), torch.zeros(32, 32), torch.zeros(32, 32)])
@@ -861,7 +861,7 @@ for name, picture, right in (
 # So a step climbs the log-likelihood of 500 digits, less the whole $KL(q\,\|\,p)$: the prior weighs a hundred times too much. SGHMC in the same repository (`kernel/sghmc.py`) scales by $N/n$.
 # What is fitted is the posterior of the likelihood to the power $n/N$, as if there were 500 digits.
 #
-# **Check.** In Bayesian linear regression the best $q$ is known for both; {doc}`/book/studies/variational` runs the network as reported and mended.
+# **Check.** In Bayesian linear regression the best $q$ is known for both; {doc}`/book/studies/variational` runs the network as reported and corrected.
 
 # %%
 generator = torch.Generator().manual_seed(0)

@@ -162,7 +162,7 @@ plt.show()
 # :label: thm-csgd-law
 #
 # Let $U(\theta) = \tfrac12(\theta - \hat\theta)^\top A(\theta - \hat\theta)$ with $A \succ 0$, and $\nabla\tilde U = \nabla U + \xi$ with $E[\xi \mid \theta] = 0$ and independent minibatches in every step.
-# If the chain has a stationary law with finite second moments, and $V$ is the covariance of $\xi$ averaged over it, then the iterates have the mean $\hat\theta$ and a covariance $\Sigma$ with
+# If the chain has a stationary distribution with finite second moments, and $V$ is the covariance of $\xi$ averaged over it, then the iterates have the mean $\hat\theta$ and a covariance $\Sigma$ with
 #
 # $$
 # \begin{aligned}

@@ -18,7 +18,7 @@
 #
 # * find the law of a chain by sums on a grid, without drawing a number,
 # * show why SGHMC has a bias of order $\varepsilon^2$ beyond Gaussians, and on what conditions,
-# * say when a chain has a {term}`stationary law`, only one, and how long a chain without one seems to have one,
+# * say when a chain has a {term}`stationary distribution`, only one, and how long a chain without one seems to have one,
 # * compute the bias of noise that depends on the position, which is not a temperature,
 # * recognise the heavy tails that multiplicative noise makes,
 # * name those who knew it before.
@@ -375,15 +375,15 @@ claim(
 # ## One law, and only one
 #
 # That a law stays as it is does not say that a chain finds it.
-# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary law of their equation. It is unique if $U$ is bounded below and the noise is the same everywhere and reaches every momentum.
+# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary distribution of their equation. It is unique if $U$ is bounded below and the noise is the same everywhere and reaches every momentum.
 # {prf:ref}`thm-sghmc` shows that it is stationary. Two things are to be added: that there is no other, and that every start leads to it.
 #
 # For the chains that we run the first is short. In every step Gaussian noise enters the momentum, and one step later it has reached the position. So after two steps any region of states can be reached from any state, with a positive density.
-# Two different stationary laws would have to live in different regions; there are none. This is {prf:ref}`thm-unique-chain`, and it holds for every minibatch gradient whose examples are drawn afresh in every step, without a word on smoothness, as long as some noise is injected, $\hat B \prec C$.
+# Two different stationary distributions would have to live in different regions; there are none. This is {prf:ref}`thm-unique-chain`, and it holds for every minibatch gradient whose examples are drawn afresh in every step, without a word on smoothness, as long as some noise is injected, $\hat B \prec C$.
 # For the equation in continuous time {prf:ref}`thm-unique-diffusion` says the same.
 #
 # The second needs a force that brings the chain back from far away: $\langle\theta, \nabla U\rangle \ge a\lvert\theta\rvert^2 - b$, as a Gaussian prior gives it where the rest of the energy is convex or has a bounded gradient, and a *Lipschitz* gradient, which grows no faster than $\lvert\theta\rvert$; nor may the standard deviation of its noise.
-# Then small steps have a stationary law, and the start is forgotten geometrically ({prf:ref}`thm-ergodic-chain`).
+# Then small steps have a stationary distribution, and the start is forgotten geometrically ({prf:ref}`thm-ergodic-chain`).
 #
 # How far from $\pi$ that law is at a given step, with constants and for every dimension, is known where $U$ is strongly convex: if $m \preceq \nabla^2U \preceq L$ with $m > 0$, and $\eta \le 1/L$, SGLD without an estimate has
 #
@@ -455,15 +455,15 @@ claim(
 #
 # And Gaussian noise reaches every place.
 #
-# ```{prf:theorem} No stationary law
+# ```{prf:theorem} No stationary distribution
 # :label: thm-escape-short
 #
-# If $\lvert\nabla U(\theta)\rvert/\lvert\theta\rvert \to \infty$ as $\lvert\theta\rvert \to \infty$, SGLD and SGHMC with Gaussian noise, whose variance stays between two positive bounds, have no stationary law, at any step size. Almost every path runs to infinity.
+# If $\lvert\nabla U(\theta)\rvert/\lvert\theta\rvert \to \infty$ as $\lvert\theta\rvert \to \infty$, SGLD and SGHMC with Gaussian noise, whose variance stays between two positive bounds, have no stationary distribution, at any step size. Almost every path runs to infinity.
 # ```
 #
 # This is {prf:ref}`thm-escape`; for SGLD it goes back to {cite:t}`roberts1996`.
 # So the question "does SGHMC sample the double well?" has the answer no, and the figure of the paper, and ours in {doc}`/book/tutorial/figures_of_the_paper`, show very good samples. Both are true, because it takes long.
-# The grid knows how long: its law is that of the chains that have not left it yet, the {term}`quasi-stationary law`, and it also gives the probability to leave in a step.
+# The grid knows how long: its law is that of the chains that have not left it yet, the {term}`quasi-stationary distribution`, and it also gives the probability to leave in a step.
 
 
 # %%
@@ -525,7 +525,7 @@ plt.show()
 # %% [markdown]
 # In {numref}`fig-how-far-escape` the circles lie on the line. At $\varepsilon = 0.45$ a chain lasts about fourteen steps, at 0.3 nearly fifty thousand, at 0.2 longer than anyone can wait.
 # For small steps the edge lies at $\theta_* \approx 1/\varepsilon$, and the energy there is of the order $\varepsilon^{-4}$: no power of the step follows the rate for long.
-# The paper has $\varepsilon = 0.1$ and $C = 3$. Nothing is wrong with its figure; it shows the quasi-stationary law, which at $\varepsilon = 0.2$ already has the right mean of $\theta^2$ but for 2.4 per cent. (The paper's code draws the momentum afresh every 50 steps; that saves no chain: beyond the edge one kick from rest throws $\theta$ to the other side, at least $3 - 2\varepsilon C = 2.4$ times as far out.)
+# The paper has $\varepsilon = 0.1$ and $C = 3$. Nothing is wrong with its figure; it shows the quasi-stationary distribution, which at $\varepsilon = 0.2$ already has the right mean of $\theta^2$ but for 2.4 per cent. (The paper's code draws the momentum afresh every 50 steps; that saves no chain: beyond the edge one kick from rest throws $\theta$ to the other side, at least $3 - 2\varepsilon C = 2.4$ times as far out.)
 # But "there is a small step at which it is safe" is a statement about this target, this friction and this number of steps, not a theorem.
 
 # %% tags=["hide-input"]
@@ -865,7 +865,7 @@ claim(
 # ```{prf:theorem} Moments of random contractions
 # :label: thm-contractions-short
 #
-# Let $F = 1 - \eta Nx_i^2$ and $E\log\lvert F\rvert < 0$. There is one stationary law. Its moment $E\lvert\delta\rvert^p$, $p \ge 1$, is finite if and only if $E\lvert F\rvert^p < 1$.
+# Let $F = 1 - \eta Nx_i^2$ and $E\log\lvert F\rvert < 0$. There is one stationary distribution. Its moment $E\lvert\delta\rvert^p$, $p \ge 1$, is finite if and only if $E\lvert F\rvert^p < 1$.
 # ```
 #
 # This is part of {prf:ref}`thm-contractions`. If $\lvert F\rvert > 1$ can happen, $E\lvert F\rvert^p$ exceeds one for a large $p$, however small the chance. The *tail exponent* $\kappa$ solves
@@ -1057,7 +1057,7 @@ claim(
 # | who | what | here |
 # | --- | --- | --- |
 # | {cite:t}`mannella2006` | integrators of Langevin's equation that obey detailed balance, become symplectic without friction and have the equilibrium law to a higher order in the step | the same three requirements. The step that programs call Mannella's leapfrog is the palindromic one with $M = 1$ and a number $C = \gamma$: $\tilde x = x + \tfrac12hv$, $(1 + \tfrac12\gamma h)v' = (1 - \tfrac12\gamma h)v - hU'(\tilde x) + N(0, 2\gamma Th)$, $x' = \tilde x + \tfrac12hv'$; of the paper itself we know the summary |
-# | {cite:t}`burrage2007`, {cite:t}`burrage2009` | the stationary laws of methods for a damped oscillator with noise: of the Runge–Kutta methods with a nonsingular tableau only the implicit midpoint rule has the right one for all frictions; the second, known at second hand, builds explicit methods whose position is exact and whose error is in the velocity | {eq}`eq-how-far-midpoint` beside the palindromic step: $\theta$ right in both, $r$ in theirs ({prf:ref}`thm-quadratic`) |
+# | {cite:t}`burrage2007`, {cite:t}`burrage2009` | the stationary distributions of methods for a damped oscillator with noise: of the Runge–Kutta methods with a nonsingular tableau only the implicit midpoint rule has the right one for all frictions; the second, known at second hand, builds explicit methods whose position is exact and whose error is in the velocity | {eq}`eq-how-far-midpoint` beside the palindromic step: $\theta$ right in both, $r$ in theirs ({prf:ref}`thm-quadratic`) |
 # | {cite:t}`gronbechjensen2013` | a Verlet step with friction and noise whose position has the exact law on a harmonic oscillator, at every friction and every stable step | the same property of $\theta$; known by its summary |
 # | {cite:t}`matthews2018` | for stochastic gradients: order two, and exact for a Gaussian with Gaussian noise | the same step, with $C = A + \tfrac12\varepsilon V$ and $\hat B = \tfrac12\varepsilon V$; the claim below |
 # | {cite:t}`sivak2013` | *shadow work*: a finite step acts as a force that drives the system out of equilibrium | our $W$: the change of $H$ less the heat |
@@ -1264,7 +1264,7 @@ claim(
 # ```{exercise}
 # :label: ex-how-far-tamed
 #
-# Why has SGLD with the tamed gradient $U'/(1 + \eta\lvert U'\rvert)$ a stationary law on the double well, at every $\eta$?
+# Why has SGLD with the tamed gradient $U'/(1 + \eta\lvert U'\rvert)$ a stationary distribution on the double well, at every $\eta$?
 # ```
 #
 # ```{solution} ex-how-far-tamed

@@ -332,7 +332,7 @@ plt.show()
 # ```{prf:proposition} Decisions that are seldom wrong
 # :label: prop-naive-poll
 #
-# Let $P$ and $\tilde P$ be the kernels with exact decisions and with decisions of which a share of $\delta$ at most is wrong, wherever the chain is, and $\pi$ and $\tilde\pi$ stationary laws of theirs.
+# Let $P$ and $\tilde P$ be the kernels with exact decisions and with decisions of which a share of $\delta$ at most is wrong, wherever the chain is, and $\pi$ and $\tilde\pi$ stationary distributions of theirs.
 # If $m$ steps of $P$ bring any two starts together, $\lVert P^m(\theta, \cdot) - P^m(\theta', \cdot)\rVert \le \rho < 1$ in total variation, then $\lVert\tilde\pi - \pi\rVert \le m\delta/(1 - \rho)$.
 # ```
 #
@@ -545,7 +545,7 @@ for a, within in ((1e-2, 0.05), (1e-3, 0.01)):
 # :label: ex-poll-bound
 #
 # Does random-walk Metropolis on $N(0, 1)$ meet the condition of {prf:ref}`prop-naive-poll`?
-# Cut the line to a grid from $-3$ to 3, let every decision be reversed with probability $\delta$, and compare the distance of the two stationary laws with the bound.
+# Cut the line to a grid from $-3$ to 3, let every decision be reversed with probability $\delta$, and compare the distance of the two stationary distributions with the bound.
 # ```
 #
 # ```{solution} ex-poll-bound

@@ -218,7 +218,7 @@ for kicks in (1, 10):
 # :label: ex-noise-linear
 #
 # A sampler on a Gaussian target is a linear recursion $z' = Fz + \xi$, with noises $\xi$ that are independent of the past.
-# Which part of its stationary law is right although the $\xi$ are not Gaussian?
+# Which part of its stationary distribution is right although the $\xi$ are not Gaussian?
 # ```
 #
 # ```{solution} ex-noise-linear

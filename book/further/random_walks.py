@@ -91,7 +91,7 @@ claim(
 #
 # In the package a kernel says in which state a chain starts, `init`, and how it moves, `step`.
 # The *state* is all that a chain needs to go on; what a step *learned* is kept apart, and becomes a statistic of the draws.
-# Whoever writes these two has the rest from `sample`: many chains, warm-up, statistics, checkpoints, and the way to ArviZ.
+# With these two written, one has the rest from `sample`: many chains, warm-up, statistics, checkpoints, and the way to ArviZ.
 #
 # Take another rule of acceptance.
 # Detailed balance asks for a flow that is symmetric, and the smaller of $\pi(\theta)$ and $\pi(\theta')$ is not the only symmetric function of the two.

@@ -550,7 +550,7 @@ claim(
 #
 # In the second half of a run the single networks of *all layers* get better by a few points only; the average, which begins there as a single network, by about ten.
 # It is no posterior expectation all the same.
-# With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/studies/mnist`), and a longer run would not mend that.
+# With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/studies/mnist`), and a longer run would not change that.
 # Larger minibatches, smaller steps and more friction would. They are one remedy, with one price.
 #
 # ```{prf:theorem} What a pass moves, and what it heats

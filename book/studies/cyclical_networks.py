@@ -301,7 +301,7 @@ for temperature, title in ((1.0, "T = 1"), (1 / N, "the default, T = 1/50,000"))
     )
 
 # %% [markdown]
-# An early version scaled the noise wrongly; a user reported it, and the authors mended it in March 2019 ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)).
+# An early version scaled the noise wrongly; a user reported it, and the authors corrected it in March 2019 ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)).
 # A posterior so cold is no fault of the schedule, and {cite:t}`wenzel2020` found at the same time that cold posteriors of such networks predict better.
 # But results at this temperature say little about sampling *the* posterior.
 #

@@ -297,7 +297,7 @@ claim(
 # ```
 #
 # A step of size $\eta_t$ moves the chain by the time $\eta_t$, so {eq}`eq-report-weights` is an average over time: without weights the many short steps at the end would count as much as the few long ones at the start.
-# The report takes $\gamma = \tfrac12$ and $b = R D^2/(1 - D^2)$ rounds for $R$ rounds in all, with $D = \tfrac14$, so that the step falls to $\eta D$. (In `bnn/bnn.py` that branch could not run at `0f91752`, for it set the rate of a sampler that was defined nowhere; its authors mended it two days later, in `3e1899e`.)
+# The report takes $\gamma = \tfrac12$ and $b = R D^2/(1 - D^2)$ rounds for $R$ rounds in all, with $D = \tfrac14$, so that the step falls to $\eta D$. (In `bnn/bnn.py` that branch could not run at `0f91752`, for it set the rate of a sampler that was defined nowhere; its authors corrected it two days later, in `3e1899e`.)
 
 # %%
 steps = 102 * (total // 100)  # of 102 rounds
@@ -621,7 +621,7 @@ claim(
 
 # %% [markdown]
 # **We do not rank the methods by this.** What is compared is six *settings*. Four of them lie on an edge of the report's grid, and all were chosen by 42 rounds of 850, which favour what is quick: SGD with momentum got the weakest prior of the grid that way. With wider grids and longer trials the order could be another; a grid that goes beyond theirs on every side, for Nesterov's momentum too, has at least 402 settings, about an hour of short runs before the first long one, and the {doc}`/book/studies/mnist` chapter compares tuned methods already.
-# What stands is what no choice of a setting can mend: all six methods reach 0.97, and nobody could tell from that number which of them samples.
+# What stands is what no choice of a setting can correct: all six methods reach 0.97, and nobody could tell from that number which of them samples.
 #
 # ### Published against ours
 #

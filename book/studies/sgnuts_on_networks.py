@@ -72,7 +72,7 @@ styles = {
 # They name their own doubt: a step backwards does not undo a step forwards, "which likely breaks the reversibility" (p. 15).
 #
 # Their program counts an *epoch* of SGNUTS as $N/n = 100$ trees. A tree of the largest depth, 10, takes $2^{10} - 1 = 1{,}023$ gradients, so that such an epoch may cost as much as a thousand epochs of SGHMC.
-# That is the first thing to mend.
+# That is the first thing to correct.
 #
 # ```{prf:definition} Epoch
 # :label: def-sgnuts-epoch
@@ -565,7 +565,7 @@ plt.show()
 # In {numref}`fig-sgnuts-live` plain SGHMC is late, and the middle panel says why.
 # At a draw from the prior the energy of the weights is many times the kinetic energy $\tfrac12d$ that the chain has in equilibrium.
 # SGHMC keeps its momentum, and with little {term}`friction` much of that energy turns into motion before friction has taken it: $\lvert\theta\rvert^2$ grows, to more than one and a half times its size in our runs, and the prior must pull it back.
-# Whoever draws a fresh momentum every few steps throws that energy away.
+# A sampler that draws a fresh momentum every few steps throws that energy away.
 # Small trees do so, and ten steps of SGHMC do so just as well, without the lottery.
 
 # %% tags=["hide-input"]

@@ -165,7 +165,7 @@ claim(
 #
 # Each method has five seeds. Runs with the same seed start from the same weights and see the same minibatches, so we compare them in pairs:
 # the *paired t-test* asks whether the five differences are larger than their own spread allows. As in {doc}`/book/studies/mnist` we ask Welch's test as well, and take the larger of the two $p$-values.
-# Whoever makes several tests must ask more of each: of $k$ tests in a section we call one *decided* when $p < 0.05/k$; a star marks it.
+# Several tests must each meet a stricter bound: of $k$ tests in a section we call one *decided* when $p < 0.05/k$; a star marks it.
 
 # %%
 result = read_result(RESULTS / "uncertainty.json")

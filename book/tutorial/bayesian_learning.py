@@ -171,7 +171,7 @@ plt.show()
 # A model that is unsure of everything is trivially unsure of letters.
 # Is that all the average does?
 # In part, yes: it is less sure of digits, too.
-# But set a threshold for each model so that it answers the 80 per cent of the digits of which it is surest; at that threshold, where both answer as many digits, the average lets through only about 0.6 times as many letters.
+# But set a threshold for each model so that it answers the 80 per cent of the digits that it is surest of; at that threshold, where both answer as many digits, the average lets through only about 0.6 times as many letters.
 # ({doc}`/book/studies/uncertainty` asks this question at full scale.)
 
 # %% tags=["hide-input"]

@@ -317,7 +317,7 @@ for statement, value, bound, because in (
 #
 # A probability is worth most where it says "I do not know".
 # {numref}`fig-digits-unsure` shows the sixteen test digits of which the average is least sure; a person would hesitate over some of them, too.
-# If a person takes the fifth of the digits of which it is least sure, about nine errors in ten are gone.
+# If a person takes the fifth of the digits that it is least sure of, about nine errors in ten are gone.
 # The average is a little too modest: it is right more often than it says. {doc}`/book/studies/uncertainty` measures such things at full scale.
 
 # %% mystnb={"figure": {"caption": "The sixteen test digits with the largest entropy of the averaged prediction: above each its class, then the two most probable classes.", "name": "fig-digits-unsure"}, "image": {"alt": "Sixteen handwritten digits, many of them oddly written, each with its class and the two most probable classes."}} tags=["hide-input"]

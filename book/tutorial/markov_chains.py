@@ -132,7 +132,7 @@ plt.show()
 # ```
 #
 # Think of $\pi$ as water in ponds, and of $\pi(x)P(x, y)$ as what flows from $x$ to $y$ in a step.
-# A {term}`stationary distribution <stationary law>` only asks that no level changes.
+# A {term}`stationary distribution` only asks that no level changes.
 # {term}`Detailed balance <detailed balance>` asks for more: in every single pipe as much flows back as forth.
 # It is also the easier condition to arrange, because it speaks of two states at a time.
 #
