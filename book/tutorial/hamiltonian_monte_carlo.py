@@ -380,7 +380,7 @@ claim(
 #
 # ```{live} hmc
 # :name: fig-live-hmc
-# :alt: Samples on the contours of a long valley, a few crosses of rejected proposals, and the path of the last proposal, which goes along the valley and to and fro across it; the last hundred values, which go everywhere; and the mean squared jump against the number of steps, a wave that falls to zero at every half turn, with the point of this run at its top.
+# :alt: Samples on the contours of a long valley, one cross of a rejected proposal, and the path of the last proposal, an arc towards the left end; the last hundred values, which go everywhere; and the mean squared jump against the number of steps, a wave that falls to zero at every half turn, with the point of this run at its top.
 #
 # Live: 500 samples of HMC in the valley. Above, the samples and the path of the last proposal; below left, the coordinate along the valley; below right, how far $\lvert\theta_1\rvert$ jumps from sample to sample, which resonance brings to zero.
 # ```
