@@ -9,7 +9,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 20 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 21 minutes to read, 15 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! HMC, ! Hamiltonian Monte Carlo, ! typical set, ! resonance
@@ -376,6 +376,15 @@ claim(
 )
 
 # %% [markdown]
+# In {numref}`fig-live-hmc`, a valley with $\ell = 1$ and $s = \frac13$, bring $\varepsilon$ near the limit $2s$ to see rejections that keep the variances right, and take 16 steps of 0.196 to see a resonance that no rejection betrays.
+#
+# ```{live} hmc
+# :name: fig-live-hmc
+# :alt: Samples on the contours of a long valley, one cross of a rejected proposal, and the path of the last proposal, an arc towards the left end; the last hundred values, which go everywhere; and the mean squared jump against the number of steps, a wave that falls to zero at every half turn, with the point of this run at its top.
+#
+# Live: 500 samples of HMC in the valley. Above, the samples and the path of the last proposal; below left, the coordinate along the valley; below right, how far $\lvert\theta_1\rvert$ jumps from sample to sample, which resonance brings to zero.
+# ```
+#
 # How does HMC compare with its relatives?
 # Let a target be narrow, of standard deviation $s$, in several directions and wide, of standard deviation $\ell = s\sqrt\kappa$, in another.
 # HMC keeps its course along the valley, in steps of about $s$.

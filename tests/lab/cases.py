@@ -53,6 +53,7 @@ LANDSCAPES = [
     "modes",
     "funnel",
     "regression",
+    "valley",
 ]
 CASES = [(algorithm, landscape) for algorithm in SETTINGS for landscape in LANDSCAPES]
 

@@ -14,6 +14,7 @@ FILES = [
     LAB / "core.js",
     LAB / "landscapes.js",
     LAB / "regression.js",
+    LAB / "valley.js",
     LAB / "trees.js",
     *sorted((LAB / "algorithms").glob("*.js")),
 ]

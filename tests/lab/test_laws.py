@@ -4,22 +4,28 @@ elsewhere the invariance of exact draws.
 The very scripts of the pages run, under Node. Each test gives a false alarm once in
 10,000 times."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 import torch
 
+from sgmc import sample
+from sgmc.kernels import HMC
 from sgmc.splittings import langevin_chain, naive_sghmc_chain, sghmc_chain
-from tests.checks import assert_covariance
+from tests.checks import assert_covariance, z_bound
+from tests.fakes import generator_of
 from tests.lab.node import run
-from tests.lab.test_package import data
+from tests.lab.pages import LAB, run_node
+from tests.lab.test_package import POTENTIALS, data
 
 PRECISION = {
     "gaussian": torch.eye(2, dtype=torch.float64),
     "correlated": torch.linalg.inv(
         torch.tensor([[1.0, 0.9], [0.9, 1.0]], dtype=torch.float64)
     ),
+    "valley": POTENTIALS["valley"].precision,
 }
 
 # Many particles at once, from the mode: positions after warm_up steps, every so many
@@ -87,6 +93,13 @@ LAWS = {
         "naive_sghmc",
         "correlated",
         dict(step_size=0.1, num_steps=6, noise_variance=4.0),
+        60,
+    ),
+    "HMC without rejections": (
+        naive_law,
+        "naive_sghmc",
+        "valley",
+        dict(step_size=0.6, num_steps=3, noise_variance=0.0),
         60,
     ),
     "SGHMC": (
@@ -266,6 +279,7 @@ def test_minibatches_have_the_noise_of_the_theorem(batch_size):
 INVARIANCE = """
 const maps = {
   gaussian: [(u, v) => [u, v], (x, y) => [x, y]],
+  valley: [(u, v) => [u, v / 3], (x, y) => [x, 3 * y]],
   correlated: [(u, v) => [u, 0.9 * u + Math.sqrt(0.19) * v], (x, y) => [x, (y - 0.9 * x) / Math.sqrt(0.19)]],
   banana: [(u, v) => [2 * u, v + 0.5 * (4 * u * u - 4)], (x, y) => [x / 2, y - 0.5 * (x * x - 4)]],
   funnel: [(u, v) => [3 * u, v * Math.exp(1.5 * u)], (x, y) => [x / 3, y * Math.exp(-x / 2)]],
@@ -299,6 +313,12 @@ CORRECTED = {
         algorithm="hmc",
         landscape="correlated",
         settings=dict(step_size=0.4, num_steps=5),
+        steps=6,
+    ),
+    "HMC near the limit": dict(
+        algorithm="hmc",
+        landscape="valley",
+        settings=dict(step_size=0.64, num_steps=8),
         steps=6,
     ),
     "HMC, banana": dict(
@@ -363,3 +383,75 @@ def test_the_sampler_as_reported_moves_them(moved):
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(moved["reported"], torch.eye(2, dtype=torch.float64))
     assert moved["reported"].square().mean() < 0.8
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["() => ({ accepted: true })", "(H, proposed, n) => right(proposed, H, n)"],
+)
+def test_hmc_that_accepts_wrongly_moves_them(accept):
+    """Negative controls: every proposal, or by the wrong sign."""
+    fault = f"const right = lab.accept; lab.accept = {accept};"
+    case = CORRECTED["HMC near the limit"] | {"chains": 2_000}
+    (samples,) = run(fault + INVARIANCE, [case])
+    with pytest.raises(AssertionError, match="z ="):
+        assert_covariance(
+            torch.from_numpy(samples.copy()).view(1, -1, 2),
+            torch.eye(2, dtype=torch.float64),
+        )
+
+
+# What the live figure of HMC says of many seeds, and of all numbers of steps if nothing
+# is rejected.
+FIGURE = """
+const {{ load }} = require({still}), {{ run, jumpWithoutRejections }} = load("hmc").figures.hmc;
+const settings = {settings}, runs = Array.from({{ length: 100 }}, (_, seed) => run(settings, seed + 1));
+console.log(JSON.stringify({{
+  accepted: runs.map((run) => run.accepted), jump: runs.map((run) => run.jump[0]),
+  without: Array.from({{ length: 40 }}, (_, i) => jumpWithoutRejections(settings.step_size, i + 1)),
+}}));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step_size", "num_steps"), [(0.196, 12), (0.64, 8)])
+def test_the_figure_of_hmc_says_what_the_package_does(step_size, num_steps):
+    """The acceptance and the mean squared jump of |θ₁| from exact draws; without
+    rejections the latter for every number of steps, to rounding, by the linear chain.
+    """
+    said = json.loads(
+        run_node(
+            FIGURE.format(
+                still=json.dumps(str(LAB / "still.js")),
+                settings=json.dumps({"step_size": step_size, "num_steps": num_steps}),
+            )
+        )
+    )
+    target = POTENTIALS["valley"]
+    start = target.exact_samples(20_000, generator_of(1))
+
+    def scores_of(kernel):
+        moved = sample(kernel, target, start, num_samples=1, seed=2).samples[0]
+        of_package = {
+            "accepted": (moved != start).any(-1).double(),
+            "jump": (moved[:, 0].abs() - start[:, 0].abs()) ** 2,
+        }
+        pairs = [
+            (torch.tensor(said[name], dtype=torch.float64), values)
+            for name, values in of_package.items()
+        ]
+        return [
+            float((a.mean() - b.mean()) / (a.var() / len(a) + b.var() / len(b)).sqrt())
+            for a, b in pairs
+        ]
+
+    bound = z_bound(2)
+    assert max(map(abs, scores_of(HMC(step_size, num_steps)))) < bound
+    for other in (HMC(step_size + 0.02, num_steps), HMC(step_size, num_steps + 1)):
+        assert max(map(abs, scores_of(other))) > bound
+    for i, value in enumerate(said["without"]):
+        chain = naive_sghmc_chain(PRECISION["valley"], step_size, i + 1)
+        a, b = chain.transition[0, 0], chain.noise_covariance[0, 0].sqrt()
+        size = (a**2 + b**2).sqrt()
+        product = b + a * torch.atan2(a, b)  # of |θ'| and |θ|, by ½π
+        assert value == pytest.approx(float(1 + size**2 - 4 / math.pi * product))

@@ -88,6 +88,7 @@ POTENTIALS = {
     "modes": GaussianMixture(GaussianMixture().means.double()),
     "funnel": Funnel(2),
     "regression": regression(),
+    "valley": Gaussian(torch.diag(torch.tensor([1, 1 / 9], dtype=torch.float64))),
 }
 
 

@@ -42,7 +42,7 @@ def test_sentences_are_whole(name):
 
 # A fault of the engine, and the figures whose presets must see it: the variance of the
 # noise taken for its standard deviation; the friction forgotten; noise that is no
-# noise; weights that are all the same.
+# noise; everything accepted, or the wrong way round; weights that are all the same.
 FAULTS = {
     "lab.injected_root = (C, B, h) => 2 * Math.max(0, C - B) * h;": [
         "sghmc",
@@ -55,6 +55,10 @@ FAULTS = {
     "=> lab.gradient(x, p, out);": [
         "naive_sghmc",
         "minibatch_noise",
+    ],
+    "lab.accept = () => ({ accepted: true, acceptance: 1 });": ["hmc"],
+    "const { accept } = lab; lab.accept = (H, proposed, n) => accept(proposed, H, n);": [
+        "hmc"
     ],
     "lab.is_not_turning = () => true;": ["nuts"],
     "lab.leapfrog = (gradient, x, r, h) => { const g = [0, 0]; gradient(x, g); x[0] "
