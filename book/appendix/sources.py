@@ -1275,20 +1275,22 @@ def against_vi():
         for name in ("as reported", "Rényi's bound, 80 rounds", "SGHMC, 80 rounds")
     )
     return Found(
-        f"VI as reported {spread(reported)}, mended {spread(bound)}, SGHMC "
+        f"VI as reported {spread(reported)}, corrected {spread(bound)}, SGHMC "
         f"{spread(sghmc)} %, 80 rounds (5 seeds)",
         "confirmed in part: VI as reported fits the posterior of 500 digits (errata); "
-        "mended, it is behind by less than a point. Our run as reported errs 3 points "
+        "corrected, it is behind by less than a point. Our run as reported errs 3 points "
         "more than theirs; we do not know why.",
         (
             gap_claim(
-                "Error of VI, as reported less mended, points",
+                "Error of VI, as reported less corrected, points",
                 reported,
                 bound,
                 5.5,
                 0.5,
             ),
-            gap_claim("Error of VI, mended less SGHMC, points", bound, sghmc, 0.8, 0.1),
+            gap_claim(
+                "Error of VI, corrected less SGHMC, points", bound, sghmc, 0.8, 0.1
+            ),
             gap_claim(
                 "Error of VI, ours as reported less theirs, points",
                 reported,
@@ -1442,12 +1444,15 @@ def fashion_as_long():
 
 
 def cifar():
-    reported, mended = scores("cifar", "as reported"), scores("cifar", "its posterior")
+    reported, corrected = (
+        scores("cifar", "as reported"),
+        scores("cifar", "its posterior"),
+    )
     layers = scores("cifar", "all layers")
     longer = scores("cifar_hour", "all layers, cooled")
     return Found(
         f"accuracy as reported {spread(100 - reported)}, with colours and noise put "
-        f"right {spread(100 - mended)}, all layers sampled "
+        f"right {spread(100 - corrected)}, all layers sampled "
         f"{spread(100 - layers)} % {seeds(reported)}, in five times as many passes "
         f"{spread(100 - longer)} % {seeds(longer)}",
         "confirmed: the number. What is sampled are two layers on random features of "
@@ -1461,7 +1466,7 @@ def cifar():
             ),
             dict(
                 statement="Accuracy gained by right colours and noise, points",
-                value=float(reported.mean() - mended.mean()),
+                value=float(reported.mean() - corrected.mean()),
                 at_least=8,
             ),
         ),
@@ -2389,8 +2394,8 @@ def sampling_predicts():
         f"{chain.mean():.0f} ms a network of SGHMC on 10,000 digits, {fit.mean():.0f} "
         f"ms a network drawn from the fit {seeds(chain)}; fifty of each are enough, "
         "see the report's row",
-        "measured: an average over networks costs a run of every network, whoever "
-        "drew them, and as many are needed of a fit.",
+        "measured: an average over networks costs a run of every network, however "
+        "they were drawn, and as many are needed of a fit.",
         (
             dict(
                 statement="Time of a prediction by a network of SGHMC over that by one "

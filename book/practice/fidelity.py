@@ -1038,7 +1038,7 @@ claim(
 # :class: dropdown
 #
 # $\frac12\sqrt{1 + S/n} = 1$ at $n = S/3$.
-# The floor halves. The distance itself stays, for it is bias, so that it doubles in floors: a distance in floors says how many times the reference could tell it from chance, and whoever compares across references has to multiply by the floor.
+# The floor halves. The distance itself stays, for it is bias, so that it doubles in floors: a distance in floors says how many times the reference could tell it from chance, so a comparison across references has to multiply by the floor.
 # ```
 #
 # ## Further reading

@@ -496,7 +496,7 @@ claim(
 # No combination of draws alone escapes this easily.
 # Products of kernel density estimates {cite:p}`neiswanger2014` break down after ten dimensions or fewer {cite:p}`scott2017`.
 #
-# But whoever has the parts can ask them.
+# But the parts are at hand, and can be asked.
 # $U = \sum_jU_j$ is a sum of $J$ numbers: send the same candidates $\theta^{(1)}, \dots, \theta^{(n)}$ to all workers, where the data already are, and let each send back its $n$ energies.
 # Then home knows the energy of every candidate exactly, without a fit and without any data.
 #

@@ -12,7 +12,7 @@
 # Level: second course · Reading: about 40 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
-# Whoever sees only the consequences of the chosen action can be wrong for ever without noticing; this chapter lets a posterior decide, and counts what it earns.
+# An agent that sees only the consequences of the action it chose can be wrong for ever without noticing. This chapter lets a posterior decide, and counts what it earns.
 #
 # **You will learn** to
 #

@@ -466,7 +466,7 @@ def over_seeds(name, use, score):
     return mean([run[use][score] for run in runs[name]])
 
 
-mended = accuracy("its posterior") - accuracy("as reported")
+corrected = accuracy("its posterior") - accuracy("as reported")
 both = [
     (one["average"]["error"] - other["average"]["error"])
     for one, other in zip(
@@ -476,10 +476,10 @@ both = [
 seeds = "the stored result"
 for statement, value, near, within in (
     ("Accuracy of the average, as reported", accuracy("as reported"), 0.4195, 0.01),
-    ("Accuracy gained by right colours and noise", mended, 0.155, 0.01),
+    ("Accuracy gained by right colours and noise", corrected, 0.155, 0.01),
     (
         "The same, as a share of what was missing",
-        mended / (1 - accuracy("as reported")),
+        corrected / (1 - accuracy("as reported")),
         0.266,
         0.02,
     ),

@@ -507,7 +507,7 @@ claim(
 # Two questions hide in *does it win*, for each score.
 #
 # *Would another seed change the answer?* Runs with the same seed share their start and their minibatches, so the *paired t-test* of the five differences suits them. *Welch's test* compares the two groups of five and makes nothing of the pairs; where pairs have little in common it is the sharper one.
-# Whoever may choose between two tests after seeing both chooses the answer. So we take **the larger of the two $p$-values**, here and where later chapters name this rule; whatever it decides both tests decide.
+# Choosing between two tests after seeing both results amounts to choosing the answer. We therefore take **the larger of the two $p$-values**, here and where later chapters name this rule, so that a difference is reported only where both tests find it.
 # With six rivals and four scores there are 24 comparisons, so that one of them counts as *decided* at $p < 0.05/24 = 0.002$.
 #
 # *Would another test set?* The error rate of 10,000 digits has a standard error of about 0.13 %, which all seeds share and no number of seeds makes smaller. Two methods that see the same digits differ by less luck than that: what counts is only the digits that one of them alone gets wrong. McNemar's test compares two networks digit by digit {cite:p}`dietterich1998`: of the digits that just one of them gets wrong, each gets about half, if they are equally good.

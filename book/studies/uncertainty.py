@@ -675,7 +675,7 @@ claim(
 # %% [markdown]
 # ## One network, an ensemble, or samples?
 #
-# The rivals so far were one run of an optimiser at a constant rate. A practitioner would let the rate fall to zero. And whoever can pay for five runs trains five networks, and averages their predictions: an *ensemble*.
+# The rivals so far were one run of an optimiser at a constant rate. A practitioner would let the rate fall to zero. And with the cost of five runs one can train five networks and average their predictions: an *ensemble*.
 # `python -m experiments run falling` has both, with the network, the kind of prior and the 800 passes of this page; {doc}`/book/studies/mnist` tells how rate and precision were chosen.
 #
 # * *Falling rate*: the last network of a run, with five seeds. These runs draw their random numbers in another order than those above, so that equal seeds make no pairs; the larger of the two $p$-values is safe all the same.

@@ -136,7 +136,7 @@ plt.show()
 # ```{prf:proposition} The bound and what it misses
 # :label: prop-vi-bound
 #
-# $\log p(\mathcal D) = \mathcal L(q) + \mathrm{KL}(q \,\|\, \pi)$. Hence $\mathcal L(q) \le \log p(\mathcal D)$, with equality only if $q = \pi$ almost everywhere, and whoever climbs $\mathcal L$ comes nearer to $\pi$ by the same amount.
+# $\log p(\mathcal D) = \mathcal L(q) + \mathrm{KL}(q \,\|\, \pi)$. Hence $\mathcal L(q) \le \log p(\mathcal D)$, with equality only if $q = \pi$ almost everywhere, so increasing $\mathcal L$ brings $q$ nearer to $\pi$ by the same amount.
 # ```
 #
 # ```{prf:proof}

@@ -35,12 +35,7 @@ from booklib.play import play
 from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
-from sgmc.splittings import (
-    LinearChain,
-    flows,
-    langevin_chain,
-    sghmc_chain,
-)
+from sgmc.splittings import LinearChain, flows, langevin_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()

@@ -68,7 +68,7 @@
     run,
     see: (run) => `Of ${DRAWS} proposals ${lab.said(100 * run.accepted, 0)} % were accepted; median energy error ${size(run.size)}. Turns a path: ${lab.said(run.turned / 2 / Math.PI, 2)}. `
       + `Variance of θ₁: ${estimated(run.variance, 2)}, truth 1; of θ₂: ${estimated(run.across, 2)}, truth 0.11. `
-      + `Mean squared jump of |θ₁|: ${estimated(run.jump, 2)}, if independent ${lab.said(INDEPENDENT, 2)}.` + (stuck(run) ? " Stuck, and no bar shows it." : ""),
+      + `Mean squared jump of |θ₁|: ${estimated(run.jump, 2)}, if independent ${lab.said(INDEPENDENT, 2)}.` + (stuck(run) ? " Stuck; the error bars hide it." : ""),
     panels: [
       {
         height: 300, wide: true,
