@@ -57,16 +57,16 @@ trained = sample(
 # A network that was trained to name digits will name a letter too, and often be sure of it.
 # {numref}`fig-letter-network` shows such a case.
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
-# Beside it are three other networks which explain the same training digits about as well.
+# Beside it are three other networks, drawn at random with the probability that the same training digits give to them.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
 # Averaged over 150 such networks, no digit gets even half of the probability.
 #
 # Where do such networks come from, and what should one do with them?
-# The answer is a probability distribution over networks, and samples from it.
+# The answer is a probability distribution over networks, from which we draw samples.
 #
 # *A guess before you read on.*
-# The networks are shown the letters A to J in many printing fonts.
-# Which letter do they all agree on?
+# The networks are shown the letters A to J in many printing fonts. The trained network calls about one in five of them a digit with more than 90 per cent probability.
+# How often does the average do so: as often, half as often, or still less?
 
 # %%
 draws = sample(
@@ -114,7 +114,7 @@ plt.show()
 # A *model* with parameters $\theta$, here a network with its weights, says how probable each answer is at an input, $p(y \mid x, \theta)$.
 # As a function of $\theta$ this is the *likelihood*.
 # What we believe of $\theta$ before seeing data is the *prior* $p(\theta)$.
-# If the answers are independent given $\theta$, Bayes' rule says what to believe afterwards, the *posterior*:
+# If the answers are independent given $\theta$, and the inputs say nothing about $\theta$, Bayes' rule says what to believe afterwards, the *posterior*:
 #
 # $$
 # \begin{aligned}
@@ -124,7 +124,7 @@ plt.show()
 # $$ (eq-bayes)
 #
 # The sign $\propto$ leaves out the factor that makes $\pi$ integrate to one.
-# That factor is an integral over all $\theta$, which can hardly ever be computed, so everything in this book works with the *energy* instead, which is a sum over the data:
+# That factor is an integral over all $\theta$, which can hardly ever be computed. It is not needed, either: in the *energy*, which is a sum over the data, it is only an additive constant, and the samplers of this book use nothing but gradients and differences of the energy:
 #
 # $$
 # \begin{gathered}
@@ -133,7 +133,7 @@ plt.show()
 # \end{gathered}
 # $$ (eq-energy)
 #
-# Training a network with weight decay minimises exactly this $U$, for a Gaussian prior.
+# Training a network with weight decay seeks a minimum of just this $U$, up to a constant factor, for a Gaussian prior.
 # The trained network is thus a *point estimate* $\hat\theta$, parameters of (locally) largest posterior density, and its prediction is $p(y \mid x, \hat\theta)$.
 # But nobody asked for the most probable parameters. We asked for an answer at a new input $x$, and the rules of probability give it in one line, the *predictive distribution*:
 #
@@ -159,19 +159,18 @@ plt.show()
 #
 # These are the three statements of the code above.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
-# It is gradient descent with momentum, and with noise of the right size in every step; it then visits weights in proportion to $\pi$.
+# It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. (One chain of 5,000 steps proves little about a density in 39,760 dimensions; it serves as an example here, and page 10 asks whether such a chain has arrived.)
 # (Why the noise does this, what the two numbers mean and why a step may look at 200 digits only, comes later.)
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
-# The trained network calls about one letter in five a digit with more than 90 per cent probability.
-# The average over 150 networks does so about a fifth as often, and it also makes fewer errors on digits.
-# Now the guess: the letter on which they agree is the I, because an I looks like a 1. A posterior knows nothing that is not in its data and its model.
+# The average over 150 networks calls a letter a digit with more than 90 per cent probability about a fifth as often as the trained network; this answers the guess.
+# It also makes fewer errors on digits.
 #
 # A model that is unsure of everything is trivially unsure of letters.
 # Is that all the average does?
 # In part, yes: it is less sure of digits, too.
-# But set a threshold for each model so that it answers the 80 per cent of the digits that it is surest of; at that threshold, where both answer as many digits, the average lets through only about 0.6 times as many letters.
+# But set a threshold for each model so that it answers the 80 per cent of the digits that it is surest of; at that threshold, where both answer the same number of digits, the average lets through only about 0.6 times as many letters as the trained network.
 # ({doc}`/book/studies/uncertainty` asks this question at full scale.)
 
 # %% tags=["hide-input"]
@@ -206,12 +205,6 @@ claim(
     because="it was -0.019 to -0.007 in runs with five seeds",
 )
 claim(
-    "The average's largest probability of a 1 among the letters I",
-    average[on_letters][strange.targets == 8, 1].max(),
-    at_least=0.95,
-    because="it was 0.99 in runs with five seeds",
-)
-claim(
     "Share of letters let through where 80 % of the digits are answered, average over "
     "trained network",
     let_through(average) / let_through(point),
@@ -224,7 +217,7 @@ claim(
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 #
-# One by one, the sampled networks are *surer* of letters than the trained one, and each makes more than twice as many errors on digits as their average, because it carries the noise of one sample.
+# One by one, the sampled networks are *surer* of letters than the trained one, and on average they make more than twice as many errors on digits as their average does, because it carries the noise of one sample.
 # So no single network knows that it does not know.
 # They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
@@ -253,7 +246,7 @@ claim(
 # %% [markdown]
 # ## The same in one picture, exactly
 #
-# In one model the posterior has a formula.
+# In a few models the posterior has a formula; here is the most useful one.
 #
 # ```{prf:theorem} Bayesian linear regression
 # :label: thm-regression
@@ -344,7 +337,7 @@ claim(
 #
 # * Keep one network in place of 150: set `num_samples=150` to `num_samples=1`. One sample is as sure as the trained network or surer, lets about twice as many letters through and errs five points more often: the claims on what the average gains show ✗.
 # * In `features` set `torch.arange(4)` to `torch.arange(8)` (and `5, 4` below to `5, 8`), as many features as observations: the band outside the data becomes about fifty times wider, and the claim on its width shows ✗.
-# * In the regression set `prior_variance=4.0` to `prior_variance=0.01`. The prior now holds the weights near zero, and the band at $x = 2$ is several times narrower: where there are no data, how much one does not know is a matter of the prior.
+# * In the regression set `prior_variance=4.0` to `prior_variance=0.01`. The prior now holds the weights near zero, and the band at $x = 2$ is several times narrower: away from the data, the prior determines the width of the band.
 #
 # ## Exercises
 #

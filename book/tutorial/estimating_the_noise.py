@@ -44,7 +44,7 @@ warnings.filterwarnings(
 
 # %% [markdown]
 # {doc}`SGHMC </book/tutorial/sghmc>` injects only the noise that is missing, so it has to know how much the gradient brings already.
-# The last page was given that number, $B = \tfrac12\varepsilon V$.
+# Page 8 was given that number, $B = \tfrac12\varepsilon V$.
 # In practice nobody is given it: libraries set $\hat B = 0$ or ask the user.
 # But a minibatch shows us the gradients of $n$ examples, and how much they disagree. Can we take $\hat B$ from there?
 #
@@ -101,7 +101,7 @@ claim(
 
 # %% [markdown]
 # *A guess before you read on.*
-# An estimate from one minibatch of two examples is nearly always wrong: sometimes zero, sometimes twice too large.
+# An estimate from one minibatch of two examples is nearly always wrong: sometimes zero, sometimes twice the right value.
 # What does a chain do whose $\hat B$ jumps between 0 and $2B$ at random?
 #
 # The scoreboard so far, and this page's row, $\hat B = 2B$:
@@ -158,7 +158,7 @@ show_scoreboard(10)
 # The gradient is $N$ times a mean, and a variance takes that factor squared; the mean of $n$ examples has $1/n$ of the variance of one; and without replacement a minibatch of all the data has no noise.
 # The mean $\bar g_S$ is subtracted because a slope that all examples share is signal, not noise.
 #
-# The estimate is unbiased: $E[\hat V \mid \theta] = V(\theta)$, by {prf:ref}`thm-noise-estimate`.
+# The full estimate is unbiased, $E[\hat V \mid \theta] = V(\theta)$, by {prf:ref}`thm-noise-estimate`; the other two are unbiased for the diagonal of $V$, and for its mean.
 # For a logistic regression with twelve examples one can also list all 495 minibatches of four. The mean of their $\hat V$ is the covariance of their gradients, to rounding.
 
 # %% tags=["hide-input"]
@@ -188,7 +188,7 @@ for how, minibatches in (
 # %% [markdown]
 # ## As noisy as you like
 #
-# A variance that is estimated from $n$ Gaussian numbers has a relative error of about $\sqrt{2/n}$, so one minibatch makes a poor estimate.
+# A variance that is estimated from $n$ Gaussian numbers has a relative error of $\sqrt{2/(n - 1)}$, so one minibatch makes a poor estimate.
 # Must we average it over many steps before we use it?
 # For the covariance of the noise the answer is no, because the sampler itself does the averaging.
 #
@@ -199,7 +199,7 @@ for how, minibatches in (
 #
 # $$
 # \begin{gathered}
-# \zeta = -\varepsilon(\nabla\tilde U - \nabla U) + \sqrt{2\varepsilon C - \varepsilon^2\hat V}\;\xi,\\
+# \zeta = -\varepsilon(\nabla\tilde U - \nabla U) + \sqrt{2\varepsilon C\,I - \varepsilon^2\hat V}\;\xi,\\
 # \xi \sim N(0, I) \text{ fresh},
 # \end{gathered}
 # $$
@@ -207,16 +207,16 @@ for how, minibatches in (
 # has mean 0 and covariance
 #
 # $$
-# \operatorname{Cov}[\zeta \mid \theta] = 2\varepsilon C.
+# \operatorname{Cov}[\zeta \mid \theta] = 2\varepsilon C\,I.
 # $$ (eq-kick)
 # ```
 #
 # ```{prf:proof}
-# Given the minibatch, $\xi$ has mean 0. So the two parts are uncorrelated, although both depend on the minibatch, and their covariances add up: $\varepsilon^2V + E\bigl[2\varepsilon C - \varepsilon^2\hat V\bigr] = 2\varepsilon C$.
+# Given the minibatch, $\xi$ has mean 0. So the two parts are uncorrelated, although both depend on the minibatch, and their covariances add up: $\varepsilon^2V + E\bigl[2\varepsilon C\,I - \varepsilon^2\hat V\bigr] = 2\varepsilon C\,I$.
 # ```
 #
 # {prf:ref}`thm-estimate-direction` needs nothing but this mean and covariance.
-# On a Gaussian target the variances therefore come out as if $B$ were known, even where $V$ depends on $\theta$.
+# On a Gaussian target the variances therefore come out as if $B$ were known, as long as nothing is clipped, even where $V$ depends on $\theta$.
 #
 # There is one condition, $\tfrac12\varepsilon\hat V \preceq C$, and it is a real one.
 # A variance cannot be negative, so where an estimate exceeds the friction the {term}`kernel` *clips*: it injects nothing there.
@@ -227,7 +227,7 @@ for how, minibatches in (
 # $$ (eq-clipping)
 #
 # Clipping always heats.
-# And if the noise itself exceeds the friction, then $T \ge B/C$ whatever the estimate, because we can inject less but cannot take out what the gradient brought.
+# And if the noise itself exceeds the friction, then $T \ge B/C$ whatever the estimate, because we can inject nothing, but not less than nothing.
 #
 # ## The coin that is never right
 #
@@ -253,8 +253,8 @@ def coin_step(theta, r, friction, pair, xi):
 
 # %% [markdown]
 # In the package, `SGHMC(step_size, friction, noise_estimate=OnlineNoise())` does this for any posterior: it asks for the gradient and for the diagonal $\hat V$ of the same minibatch.
-# `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$.
-# {numref}`fig-estimate-coins` has the coin's temperature for four frictions, with the last minibatch alone and with an average, which with $\lambda = 0.9$ is over $(1 + \lambda)/(1 - \lambda) = 19$ minibatches.
+# `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$, which is unbiased only where $V$ does not change along the path.
+# {numref}`fig-estimate-coins` has the coin's temperature for four frictions, with the last minibatch alone and with an average, which for $\lambda = 0.9$ has the variance of a plain mean over $(1 + \lambda)/(1 - \lambda) = 19$ minibatches.
 
 # %% tags=["hide-input"]
 coin = LinearRegression(
@@ -298,7 +298,7 @@ for multiple, averaging in itertools.product((0.7, 1.0, 1.5, 2.5), (0.0, 0.9)):
         float(error) * precision / factor,
     )
 
-# %% mystnb={"figure": {"caption": "Temperature of the coin's posterior against the friction, by the formula for clipping (lines) and measured (points, with two standard errors). The online estimate is zero or $2B$ at each step.", "name": "fig-estimate-coins"}, "image": {"alt": "Temperature against friction over noise. With no estimate the curve falls slowly and stays far above 1. With the last minibatch it reaches 1 at C = 2B and stays there; with an average over past minibatches it reaches 1 soon after C = B. Measured points lie on the curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Temperature of the coin's posterior against the friction, by the formula for clipping (lines) and measured (points, with two standard errors). Without averaging the estimate is zero or $2B$ at each step.", "name": "fig-estimate-coins"}, "image": {"alt": "Temperature against friction over noise. With no estimate the curve falls slowly and stays far above 1. With the last minibatch it reaches 1 at C = 2B and stays there; with an average over past minibatches it reaches 1 soon after C = B. Measured points lie on the curves."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.6))
 grid = torch.linspace(0.6, 3, 100)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
@@ -319,7 +319,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# From $C = 2B$ on nothing is clipped, and the estimate that is never right gives exactly the right temperature: this answers the guess.
+# From $C = 2B$ on nothing is clipped, and the estimate that is never right gives exactly the right temperature, within the error bars in the measurement: this answers the guess.
 # Between $B$ and $2B$ averaging helps, because the average exceeds the friction less often.
 # Below $C = B$ nothing makes the temperature 1.
 
@@ -358,14 +358,15 @@ claim(
 )
 
 # %% [markdown]
-# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right; the more steps in a unit of time, the better.
+# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right, the better the more steps there are in a unit of time, because their sum is then nearly Gaussian.
 #
 # Which of the three kinds to take, and how much friction to give it, is a matter of the model; {doc}`/book/further/choosing_the_estimate` compares them on a logistic regression.
-# Its rule: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
+# The full matrix is unbiased, but expensive; the diagonal is free, and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most what the correlations are beside the friction.
+# The rule of that page: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
 # Clipping is the price of too little friction. If you cannot afford the friction, which makes the chain slow, reduce the noise itself, by larger minibatches or by control variates.
 #
-# **To remember:** measure the noise where it acts, in the step's own minibatch; unbiased is enough, and clipping costs.
-# With that, the sampler is complete. {doc}`The next page </book/tutorial/digits>` gives it two hundred networks.
+# **To remember:** measure the noise where it acts, in the step's own minibatch; unbiased is enough, but what the estimate leaves out, and what is clipped, stays in the temperature.
+# With that, the sampler is complete. {doc}`The next page </book/tutorial/digits>` samples two hundred networks with it.
 #
 # ## Change it
 #
@@ -440,7 +441,7 @@ claim(
     ratio,
     near=float(sghmc_chain(torch.eye(1), 0.1, 0.4, 4.0).stationary_covariance()[0, 0]),
     standard_error=ratio_error,
-    because="the variance of its exact law; forty chains",
+    because="the exact variance; forty chains",
 )
 
 # %% [markdown]

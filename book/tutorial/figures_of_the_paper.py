@@ -372,7 +372,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** where an exact law is known, draw it under the measured points; it finds mistakes in both.
+# **To remember:** where an exact distribution is known, draw it under the measured points; it finds mistakes in both.
 #
 # ## Change it
 #

@@ -33,14 +33,14 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # A random walk forgets at each step where it was going.
-# A ball that rolls in a bowl without friction does not: it has momentum, it goes far, and it never comes to rest.
+# A ball that rolls in a bowl without friction does not: it has momentum, it goes far, and it never settles.
 # If minus the logarithm of a density is the shape of the bowl, such a ball could explore the density.
 # Can a computer roll it, for thousands of steps, without the errors taking over?
 #
 # {numref}`fig-three-integrators` shows three attempts.
 # Each point is a state of the ball: its position $\theta$ to the right, its momentum $r$ upwards.
 # In the bowl $U = \frac12\theta^2$ the true ball goes round the grey circle.
-# The three schemes compute the same forces at the same price, and differ only in the order of their updates.
+# Each of the three schemes costs one gradient a step; they differ in where it is taken, and in the order of the updates.
 
 
 # %% mystnb={"figure": {"caption": "Twenty steps of size 0.3 from $(0, 1)$ in the bowl $U = \\tfrac12\\theta^2$. The exact path is the grey circle, the black dot the start.", "name": "fig-three-integrators"}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}} tags=["hide-input"]
@@ -112,7 +112,7 @@ show_scoreboard(3)
 # \begin{pmatrix}\theta(t)\\ r(t)\end{pmatrix} = \begin{pmatrix}\cos t & \sin t\\ -\sin t & \cos t\end{pmatrix}\begin{pmatrix}\theta(0)\\ r(0)\end{pmatrix}.
 # $$ (eq-rotation)
 #
-# {numref}`fig-ball` follows half a swing.
+# {numref}`fig-ball` follows it through the bowl.
 # At the rim the ball stands still, and all its energy is height; at the bottom all its energy is motion.
 # In the plane of $\theta$ and $r$ this exchange is the circle, which stays at one distance from the middle because the energy, half the square of that distance, stays the same.
 
@@ -150,7 +150,7 @@ plt.show()
 #
 # 1. *(energy)* $H(\Phi_t(\theta, r)) = H(\theta, r)$;
 # 2. *(reversibility)* $\Phi_t^{-1} = F \circ \Phi_t \circ F$: flip the momentum, and the ball goes back on its path;
-# 3. *(volume)* a cloud of states changes its shape, but not its volume: $\lvert\det D\Phi_t\rvert = 1$, with $D\Phi_t$ the matrix of the derivatives of $\Phi_t$ by the start.
+# 3. *(volume)* a cloud of states changes its shape, but not its volume: $\lvert\det D\Phi_t\rvert = 1$, with $D\Phi_t$ the Jacobian matrix of $\Phi_t$ with respect to the start.
 # ```
 #
 # ```{prf:proof}
@@ -167,7 +167,7 @@ plt.show()
 #
 # ## Leapfrog
 #
-# Few potentials can be solved, so we take steps of size $\varepsilon$, made of *drifts*, which move the position while the momentum is held, and *kicks*, which change the momentum while the position is held.
+# For few potentials these equations can be solved, so we take steps of size $\varepsilon$, made of *drifts*, which move the position while the momentum is held, and *kicks*, which change the momentum while the position is held.
 #
 # ```{prf:definition} Explicit Euler, symplectic Euler, leapfrog
 # :label: def-integrators
@@ -201,13 +201,13 @@ def leapfrog_step(gradient, theta, r, step_size):
 # ```{prf:proof}
 # Write $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ for a kick and $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ for a drift: $\Psi_\varepsilon = K_{\varepsilon/2} D_\varepsilon K_{\varepsilon/2}$.
 # Each is a shear: its Jacobian is triangular with ones on the diagonal, so its determinant is 1, and so is the product's.
-# A kick with the momentum flipped is undone by the same kick: $F K_h F = K_{-h} = K_h^{-1}$, and $F D_h F = D_{-h} = D_h^{-1}$.
+# Flip, kick, flip is a kick backwards: $F K_h F = K_{-h} = K_h^{-1}$, and $F D_h F = D_{-h} = D_h^{-1}$.
 # Insert $FF = I$ between the factors: $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
 # ```
 #
 # Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and conserves volume, but it does not read the same backwards, and is not reversible.
 # Explicit Euler is neither.
-# {numref}`fig-area` shows what volume means, in a double well $U = -2\theta^2 + \theta^4$, which no formula solves.
+# {numref}`fig-area` shows what volume means, in a double well $U = -2\theta^2 + \theta^4$, where the motion has no elementary formula.
 
 # %% mystnb={"figure": {"caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of $H$, on which the exact dynamics runs.", "name": "fig-area"}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}} tags=["hide-input"]
 turn = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
@@ -298,12 +298,14 @@ claim(
 # A leapfrog step is the matrix $\begin{pmatrix}c & \varepsilon\\ -\varepsilon k & c\end{pmatrix}$ with $c = 1 - \tfrac{\varepsilon^2}2$ and $k = 1 - \tfrac{\varepsilon^2}4$, and $c^2 + \varepsilon^2 k = 1$.
 # Hence $k(c\theta + \varepsilon r)^2 + (cr - \varepsilon k\theta)^2 = k(c^2 + \varepsilon^2 k)\theta^2 + (c^2 + \varepsilon^2 k)r^2 = k\theta^2 + r^2$, because the mixed terms cancel.
 #
-# For symplectic Euler insert $r = r' + \varepsilon\theta'$ and $\theta = \theta' - \varepsilon r$ in $\theta(\theta + \varepsilon r) + r^2 = \theta\theta' + r^2$: it is $\theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r'$.
+# Symplectic Euler, drift first, has $\theta' = \theta + \varepsilon r$ and $r' = r - \varepsilon\theta'$.
+# Twice its form at the old state is $\theta^2 + r^2 + \varepsilon\theta r = \theta(\theta + \varepsilon r) + r^2 = \theta\theta' + r^2$.
+# Insert $\theta = \theta' - \varepsilon r$, and then $r = r' + \varepsilon\theta'$: it is $\theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r'$, twice the form at the new state.
 # ```
 #
 # For $\varepsilon < 2$ the level sets of both forms are ellipses, and a path on an ellipse cannot run away.
 # This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.01$ from the middle.
-# At $\varepsilon = 2$ the ellipse opens.
+# At $\varepsilon = 2$ the ellipse opens into two parallel lines.
 # In a bowl $U = \tfrac12a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$, so **the steepest direction sets the step size**.
 #
 # {numref}`fig-energy` shows the energies, and in {numref}`fig-live-leapfrog` you can move $\varepsilon$ and watch the ellipse open.
@@ -373,7 +375,7 @@ claim(
 # Live: 200 leapfrog steps from $(0, 1)$ in the bowl. Above left, the exact circle, the points, and the ellipse of {prf:ref}`thm-shadow`; above right, the energy error of each step; below, the largest error against the step size.
 # ```
 #
-# Outside of bowls a shadow exists only approximately, but it is conserved for astronomically long times {cite:p}`hairer2006`; that is why the energy error swings instead of growing.
+# Outside of bowls, if $U$ is analytic, the steps are small and the path is bounded, a shadow is conserved up to an exponentially small error for exponentially long times {cite:p}`hairer2006`; that is why the energy error swings instead of growing.
 # It also shrinks fast.
 # Leapfrog costs one gradient a step, like Euler, but half the step makes a quarter of the error.
 # The reason is symmetry: a step of $-\varepsilon$ exactly undoes a step of $\varepsilon$, and that forces the odd error terms to vanish ({prf:ref}`thm-leapfrog-order`).
@@ -381,12 +383,12 @@ claim(
 # ## What such a ball samples
 #
 # Now let the ball explore the density $\pi(\theta) \propto e^{-U(\theta)}$.
-# One swing never leaves its circle, so we stop it now and then and give it a fresh momentum $r \sim N(0, 1)$.
+# A ball never leaves its circle, so we stop it from time to time and draw a new momentum $r \sim N(0, 1)$.
 # Which distribution of $\theta$ does this keep?
 #
 # Were the dynamics exact, it would keep $e^{-H(\theta, r)} = e^{-U(\theta)}e^{-r^2/2}$.
 # The flow keeps this density because it carries each state to one of equal $H$ and does not squeeze the volume on the way; and a fresh $r$ keeps it because under it $r$ is $N(0, 1)$ and independent of $\theta$.
-# Leapfrog does the same for its shadow: it conserves $\tilde H$ and volume, and under $e^{-\tilde H}$ the momentum is again $N(0, 1)$ and independent.
+# In the bowl, leapfrog does the same for its shadow: it conserves $\tilde H$ and volume, and under $e^{-\tilde H}$ the momentum is again $N(0, 1)$ and independent.
 # So the chain keeps $e^{-\tilde H}$, whose variance of $\theta$ is
 #
 # $$
@@ -433,11 +435,12 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** leapfrog is reversible and conserves volume exactly; what it conserves in place of $H$ is next to $H$ when the steps are small, and that is what it samples.
+# **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples.
+# (In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it; the error is of order $\varepsilon^2$ there, too, but it also depends on the number of steps.)
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
 # Can it be corrected without small steps?
-# {doc}`The next page </book/tutorial/hamiltonian_monte_carlo>` combines the ball with the rejections of the last page.
+# {doc}`The next page </book/tutorial/hamiltonian_monte_carlo>` combines the ball with the rejections of page 2.
 #
 # ## Change it
 #

@@ -42,11 +42,11 @@ warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never m
 #
 # Take a standard Gaussian in $d$ dimensions.
 # Its density is largest at the mode, $\theta = 0$, but the squared distance of a sample from there, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$.
-# The distance itself is therefore $\sqrt d$, give or take $1/\sqrt2$, however large $d$ is.
+# For large $d$ the distance itself is therefore $\sqrt d$, give or take $1/\sqrt2$.
 # Nearly all the probability lies in a thin shell, the *typical set*: inside it the density is larger, but there is hardly any room.
 # The upper part of {numref}`fig-typical-set` shows the shell, the lower part two ways to leave a point in it.
 
-# %% mystnb={"figure": {"caption": "A standard Gaussian. Upper: the density of the distance from the mode, in 1, 10 and 100 dimensions. Lower: 100 dimensions; the distance from the mode along twenty paths that leave a sample $\\theta$ in random directions $r$: on straight ones, $\\theta + tr$ (black), and on those of a rolling ball, $\\theta\\cos t + r\\sin t$ (blue). Grey: the shell, $\\sqrt d \\pm 2$.", "name": "fig-typical-set"}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to pi, twenty black curves that rise from the grey band at once, and twenty blue ones that stay in it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A standard Gaussian. Upper: the density of the distance from the mode, in 1, 10 and 100 dimensions. Lower: 100 dimensions; the distance from the mode along twenty paths that leave a sample $\\theta$ in random directions $r$: on straight ones, $\\theta + tr$ (black), and on those of a rolling ball, $\\theta\\cos t + r\\sin t$ (blue). Grey: the shell, $\\sqrt d \\pm 2$.", "name": "fig-typical-set"}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to pi, twenty black curves that soon rise from the grey band, and twenty blue ones that stay in it."}} tags=["hide-input"]
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.2, 5.6))
 distance = torch.linspace(0.01, 14, 500, dtype=torch.float64)
 for dim, style in ((1, ":"), (10, "--"), (100, "-")):
@@ -76,8 +76,8 @@ plt.show()
 
 # %% [markdown]
 # A random walk goes straight on in a random direction (black).
-# In many dimensions two random directions are nearly at right angles, so $\lvert\theta + tr\rvert^2 \approx \lvert\theta\rvert^2 + t^2\lvert r\rvert^2 \approx d + t^2d$, and the path leaves the shell at once.
-# Only tiny steps, with $t$ of the order of $d^{-1/2}$, stay where proposals are accepted, and each forgets where the last one went.
+# In many dimensions two random directions are nearly at right angles, so $\lvert\theta + tr\rvert^2 \approx \lvert\theta\rvert^2 + t^2\lvert r\rvert^2 \approx d + t^2d$, and the path soon leaves the shell.
+# On the way the energy rises by about $\frac12t^2d$, so a proposal has a fair chance only for $t$ of the order of $d^{-1/2}$, and each step forgets where the last one went.
 #
 # A ball that rolls in the bowl $U = \frac12\lvert\theta\rvert^2$ goes to $\theta\cos t + r\sin t$, by {eq}`eq-rotation` in every coordinate (blue).
 # Both $\theta$ and $r$ have length about $\sqrt d$ and they are nearly at right angles, so its squared distance stays near $d\cos^2t + d\sin^2t = d$.
@@ -99,14 +99,14 @@ claim(
     "its mode",
     high - low,
     at_least=0.99,
-    because="the law of χ² with 100 degrees of freedom",
+    because="the χ² distribution with 100 degrees of freedom",
     kind="exact",
 )
 claim(
     "Probability that it lies nearer than 5",
     mode,
     at_most=1e-8,
-    because="the law of χ² with 100 degrees of freedom",
+    because="the χ² distribution with 100 degrees of freedom",
     kind="exact",
 )
 
@@ -114,13 +114,13 @@ claim(
 # ## Resample, roll, accept
 #
 # Let the target be $\pi(\theta) \propto e^{-U(\theta)}$, and take $U$ as a landscape.
-# Invent a momentum $r$ that is independent of the position, so that the joint density is
+# Introduce a momentum $r$ that is independent of the position, so that the joint density is
 #
 # $$
 # \pi(\theta, r) \propto e^{-H(\theta, r)} = e^{-U(\theta)}\,e^{-\frac12r^\top M^{-1}r}.
 # $$ (eq-joint)
 #
-# If we can sample pairs $(\theta, r)$ from it, we need only forget $r$.
+# If we can sample pairs $(\theta, r)$ from it, we need only discard $r$.
 # Two moves keep it: to draw $r \sim N(0, M)$ afresh, and to follow Hamilton's equations, which conserve $H$ and volume ({prf:ref}`thm-flow`).
 # The first changes the energy and stays in place, the second goes far at constant energy; neither would do alone.
 #
@@ -147,8 +147,8 @@ claim(
 # ```
 #
 # ```{prf:proof}
-# Step 1 leaves $\pi(\theta, r)$ invariant.
-# For steps 2 and 3 let $S = F \circ \Psi^L$ be $L$ leapfrog steps followed by the flip $F(\theta, r) = (\theta, -r)$.
+# Line 1 leaves $\pi(\theta, r)$ invariant.
+# For lines 2 and 3 let $S = F \circ \Psi^L$ be $L$ leapfrog steps followed by the flip $F(\theta, r) = (\theta, -r)$.
 # Leapfrog is reversible, so $S \circ S$ is the identity, and $\lvert\det DS\rvert = 1$ ({prf:ref}`thm-leapfrog`).
 # Accept $z' = S(z)$ with probability $\min(1, \pi(z')/\pi(z))$.
 # For sets $A$ and $B$ the flow of probability from $A$ to $B$ by accepted moves is
@@ -162,8 +162,8 @@ claim(
 #
 # where $w = Sz$, so that $z = Sw$ and $dz = dw$.
 # The right side is the flow from $B$ to $A$: detailed balance.
-# A rejection moves no probability.
-# The algorithm accepts with the same probability, because $H$ is even in $r$, and it leaves out the flip, which nobody sees, because $r$ is drawn afresh.
+# A rejection adds nothing to the flow between different states.
+# The algorithm accepts with the same probability, because $H$ is even in $r$, and it leaves out the flip, which has no effect, because $r$ is drawn afresh.
 # ```
 #
 # The proof uses that leapfrog is reversible and conserves volume, exactly, and nothing about the size of its energy error: an integrator that errs more is only rejected more often.
@@ -213,16 +213,17 @@ plt.show()
 # %% [markdown]
 # ## What the rejections correct
 #
-# In {numref}`fig-correction` every end is accepted for the squares, and accepted or rejected by its energy error for the dots.
+# {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: the length of a path does not matter for its acceptance, because along a path the energy error swings and does not grow.
-# Only the step size matters, so what limits the length of a path is the gradients that it costs, and not rejections.
-# A chain without rejections is not useless, though: its bias is of order $\varepsilon^2$ and can be made small.
+# This answers the guess: acceptance does not deteriorate with the length of a path.
+# In the bowl $H$ is the conserved $\tilde H$ and $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
+# So what limits the length of a path is the gradients that it costs, and not rejections.
+# A chain without rejections is not useless, though: in the bowl its bias is of order $\varepsilon^2$, and can be made small.
 # With the gradient of a minibatch there will be no other choice.
 
 # %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
 bowl = Gaussian.standard(1, dtype=torch.float64)
-start = bowl.exact_samples(10_000, torch.Generator().manual_seed(1))
+start = torch.zeros(10_000, 1, dtype=torch.float64)
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 measured = {}
 for metropolis in (False, True):
@@ -307,7 +308,7 @@ claim(
 # Two numbers are to be chosen.
 # The *step size* trades acceptance for distance: near the limit $\varepsilon < 2s$, with $s$ the standard deviation of the narrowest direction, most paths are rejected, and far below it gradients are wasted.
 # An acceptance between 0.6 and 0.9 is a good aim {cite:p}`beskos2013,betancourt2014`.
-# The *number of steps* should make a quarter of a turn in the widest direction, of standard deviation $\ell$; that takes about $\ell/s$ steps.
+# The *number of steps* should make a quarter of a turn in the widest direction, of standard deviation $\ell$; that takes about $\ell/s$ steps. (These rules are for Gaussians, and up to constants.)
 # With fewer, HMC is a random walk again; with more, the ball comes back.
 #
 # There is a trap in coming back.
@@ -317,7 +318,8 @@ claim(
 # The number must be drawn before the path begins, so that the proof holds for each number ({prf:ref}`thm-random-steps`).
 #
 # How much is at stake can be computed.
-# In the bowl a path is linear, $\theta' = a_L\theta + b_Lr$ with $a_L = \cos L\omega$ and $\omega = 2\arcsin\frac\varepsilon2$, so without rejections, which are rare at small steps, $\theta$ has the autocorrelations $\rho_k = (E\,a_L)^k$ and $\theta^2$ has $(E\,a_L^2)^k$, with the mean over the random $L$.
+# In the bowl $L$ steps turn the ball by the angle $L\omega$, with $\omega = 2\arcsin\frac\varepsilon2$ for leapfrog ({ref}`ex-leapfrog-bowl`), so the mean of $\theta'$ given $\theta$ is $\theta\cos L\omega$, as if the exact ball had turned that far.
+# Without rejections, which are rare at small steps, $\theta$ therefore has the autocorrelations $\rho_k = (E\cos L\omega)^k$, with the mean over the random $L$; and because $\theta'^2 - 1$ has the mean $(\theta^2 - 1)\cos^2L\omega$ up to order $\varepsilon^2$, the square has $(E\cos^2L\omega)^k$.
 # The autocorrelation time {eq}`eq-tau` is then $(1 + \rho_1)/(1 - \rho_1)$.
 # {numref}`fig-resonance` has the effective samples per gradient for the slower of the two: with a fixed number they fall to nothing at $\varepsilon L = \pi$, with a random one they do not.
 
@@ -389,17 +391,17 @@ claim(
 # Let a target be narrow, of standard deviation $s$, in several directions and wide, of standard deviation $\ell = s\sqrt\kappa$, in another.
 # HMC keeps its course along the valley, in steps of about $s$.
 # A random walk must take steps of about $s$ too, and needs $(\ell/s)^2 = \kappa$ of them to diffuse over the length $\ell$.
-# So does *Langevin dynamics*, which is HMC with $L = 1$: a step downhill and noise, guided by the gradient, but with a new direction at every step.
+# So does *Langevin dynamics*, which is HMC with $L = 1$ (page 6 counts its step as $\eta$, which is $\frac12\varepsilon^2$ here): a step downhill and noise, guided by the gradient, but with a new direction at every step.
 #
-# | | steps from end to end | step size in $d$ like dimensions |
+# | | steps from end to end | step size in $d$ equal dimensions |
 # | --- | --- | --- |
 # | random walk | $\kappa$ | $d^{-1/2}$ |
-# | Langevin ($L = 1$) | $\kappa$ | $d^{-1/6}$ |
+# | Langevin ($L = 1$, with rejections) | $\kappa$ | $d^{-1/6}$ |
 # | HMC | $\sqrt\kappa$ | $d^{-1/4}$ |
 #
 # (Langevin's step shrinks a little more slowly with the dimension, but it needs the square of the number of steps.)
-# {doc}`/book/further/trajectories` derives the table, measures it, and finds a two-dimensional exception.
-# It also has the mass matrix $M$, which makes all directions alike and $\kappa$ small, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
+# {doc}`/book/further/trajectories` derives the table and measures it.
+# The same page treats the mass matrix $M$, which can make all directions alike and $\kappa$ small, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
 # The momentum then decays as if by friction, and noise makes up for it: page 8 will take that road.
 #
 # **To remember:** resample the momentum, roll, and accept by the energy error.
@@ -419,7 +421,7 @@ claim(
 # :label: ex-hmc-write
 #
 # **Write it yourself.**
-# Let the ball keep a part of its momentum: replace step 1 by $r \leftarrow \sqrt{1 - \phi^2}\,r + \phi\,N(0, 1)$, for a single leapfrog step and one chain with the gradient `precision @ theta`.
+# Let the ball keep a part of its momentum: replace line 1 by $r \leftarrow \sqrt{1 - \phi^2}\,r + \phi\,N(0, 1)$, for a single leapfrog step and one chain with the gradient `precision @ theta`.
 #
 # ```python
 # def refreshed_step(theta, r, step_size, phi, generator):

@@ -45,7 +45,7 @@ warnings.filterwarnings("ignore", message=".*do not agree|.*too wide|.*too narro
 # $$ (eq-sgld-step)
 #
 # {numref}`fig-sgld-paths` shows both on the posterior of a linear regression, from the same start, with the same steps and the same minibatches.
-# SGD goes to the mode and stays. The other one, which is called SGLD, goes there too and then walks over the whole hill, like a ball in syrup that is kicked from all sides.
+# SGD goes to the mode and stays. The other one, which is called SGLD, goes there too and then wanders all over the bowl, like a ball in syrup that is kicked from all sides.
 #
 # *A guess before you read on.*
 # Our noise must have a variance of $2\eta$, no more and no less. But the gradient brings noise as well, of variance $\eta^2V$, which nobody has asked for.
@@ -112,7 +112,7 @@ show_scoreboard(6)
 # d\theta = -\nabla U(\theta)\,dt + N(0, 2\,dt).
 # $$ (eq-langevin)
 #
-# Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$.
+# Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$. (Elsewhere $N(0, 2\,dt)$ is written $\sqrt2\,dW$.)
 # Which {term}`density` do they settle to?
 # We need to know how densities move, here and on the next two pages.
 # Write $\nabla\cdot v = \sum_i\partial_iv_i$ for the divergence of a vector field $v$: how much more flows out of a place than into it.
@@ -159,7 +159,7 @@ show_scoreboard(6)
 # Here $b = -\nabla U$ and $D = I$, so $\partial_tp = \nabla\cdot(p\nabla U) + \nabla\cdot\nabla p = \nabla\cdot(p\nabla U + \nabla p)$, and $\nabla\pi = -\pi\nabla U$ makes the bracket zero.
 # ```
 #
-# So $\pi$ stands still, and other densities move towards it ({doc}`/book/further/sgld` has the film).
+# So $\pi$ stands still. Other densities move towards it, if $U$ is bounded below and grows at infinity ({cite:t}`roberts1996` prove more; {doc}`/book/further/sgld` shows densities on their way).
 # A step of size $\eta$ in place of $dt$, with the minibatch gradient, is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$:
 #
 # ```{prf:algorithm} SGLD
@@ -176,7 +176,7 @@ def sgld_step(gradient, theta, step_size, normal):
 
 
 # %% [markdown]
-# The package's kernel is this line for many chains, with a mass, a noise estimate (below) and a {term}`temperature` $T$, which multiplies the injected variance (page 8):
+# The package's kernel is this line for many chains, with three things that come later: a noise estimate $\hat B$ (below), a mass, and a {term}`temperature` (page 8), which are 0, 1 and 1 here:
 #
 # ````{admonition} The step of the package
 # :class: dropdown
@@ -196,7 +196,7 @@ def sgld_step(gradient, theta, step_size, normal):
 # ## What a finite step costs, exactly
 #
 # On $U = \tfrac12\theta^\top A\theta$ with gradient noise $N(0, V)$ the algorithm is $\theta' = (I - \eta A)\theta + N(0, 2\eta I + \eta^2V)$, a linear recursion.
-# Nothing about its stationary distribution has to be simulated. The idea is in the box, and it carries every row of the scoreboard that has neither a rejection nor a choice.
+# Nothing about its stationary distribution has to be simulated. The idea is in the box, and it carries every row of the scoreboard in which nothing is rejected.
 #
 # ```{admonition} Linear chains
 # A chain $z' = Fz + \xi$ with a matrix $F$ and independent noise $\xi$ of mean zero and covariance $Q$ is *linear*.
@@ -210,7 +210,7 @@ def sgld_step(gradient, theta, step_size, normal):
 # the *discrete Lyapunov equation*.
 # {prf:ref}`thm-lyapunov` proves that there is one solution if $F$ shrinks every direction in the long run.
 # The functions of `sgmc.splittings.linear_laws` make $F$ and $Q$ for a sampler, step size, gradient noise and all, and solve the equation.
-# So a program can be compared with a law that is exact, at any step size.
+# So a program can be compared with the exact distribution of its chain, the *exact law*, at any step size.
 # ```
 #
 # ```{prf:theorem} Stationary variance of SGLD
@@ -233,10 +233,11 @@ def sgld_step(gradient, theta, step_size, normal):
 # The truth is $1/a$.
 # There are two errors, both of the order of $\eta$ and both making the variance too large: the numerator's comes from the minibatch, the denominator's from the step.
 # This answers the guess: what counts is $\tfrac12\eta V$ against 1.
-# For the row of the scoreboard we take $\eta = \varepsilon^2 = 0.01$, the step with which page 8's sampler becomes this one; with $V = 4$ it is 0.02, and the variance is 1.025, of which 0.005 are the step's own.
-# With ten times that step it is 1.26, and at $\eta = 2/a$ infinite, because each step then lands farther from the mode than it started.
+# The row of the scoreboard has $\eta = \varepsilon^2 = 0.01$, a choice that page 8 explains. With $V = 4$ the ratio $\tfrac12\eta V$ is 0.02; together with the step's own 0.005 this makes the variance 1.025.
+# With ten times that step it is 1.26, and at $\eta = 2/a$ infinite: there a step maps $\theta$ to $-\theta$, so nothing shrinks while noise is added, and beyond it each step lands farther out.
 #
-# If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat B = \tfrac12\eta V$ the injected variance is $2\eta(1 - \hat B)$, and only the step's error is left {cite:p}`vollmer2016`.
+# If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat B = \tfrac12\eta V$ we inject $2\eta(1 - \hat B)$, both noises together have the variance $2\eta - \eta^2V + \eta^2V = 2\eta$, and only the step's error is left {cite:p}`vollmer2016`.
+# (Since no variance is negative, this works up to $\tfrac12\eta V = 1$.)
 # {numref}`fig-sgld-variance` shows both.
 
 # %% mystnb={"figure": {"caption": "Stationary variance of SGLD in the bowl with gradient noise $N(0, 4)$: exact laws (lines) and measurements (points). The truth is 1 (grey).", "name": "fig-sgld-variance"}, "image": {"alt": "Over step sizes from 0.01 to 0.7, a solid line that climbs from 1 to nearly 4, and a dashed one that stays below 1.35; points lie on both."}} tags=["hide-input"]
@@ -349,7 +350,7 @@ claim(
 # ## Change it
 #
 # * In `sgld_step` set `(2 * step_size) ** 0.5 * normal` to `2 * step_size * normal`: the claim on the function and the package shows ✗. {ref}`ex-sgld-factor` asks what the program samples now.
-# * Set `NoisyGradient(Gaussian.standard(1), 4.0)` to `NoisyGradient(Gaussian.standard(1), 16.0)`: the points leave the lines, which were made for $V = 4$, and most at the largest steps.
+# * Set `NoisyGradient(Gaussian.standard(1), 4.0)` to `NoisyGradient(Gaussian.standard(1), 16.0)`: the points leave the lines, which were made for $V = 4$, most at the largest steps, and the two claims on them show ✗.
 # * In the first figure set `SGLD(step_size=4e-4)` to `SGLD(step_size=4e-3)`: the path is far too wide, and the claim on its variance shows ✗.
 #
 # ## Exercises

@@ -133,7 +133,7 @@ plt.show()
 #
 # Think of $\pi$ as water in ponds, and of $\pi(x)P(x, y)$ as what flows from $x$ to $y$ in a step.
 # A {term}`stationary distribution` only asks that no level changes.
-# {term}`Detailed balance <detailed balance>` asks for more: in every single pipe as much flows back as forth.
+# {term}`Detailed balance <detailed balance>` asks for more: through every single pipe as much flows one way as the other.
 # It is also the easier condition to arrange, because it speaks of two states at a time.
 #
 # ```{prf:theorem} Detailed balance
@@ -217,7 +217,7 @@ claim(
 # $$ (eq-metropolis-flow)
 #
 # which is symmetric too.
-# A rejection moves no probability.
+# A rejection leaves the state where it is, so it adds nothing to the flow between two different states.
 # ```
 #
 # If the proposal is not symmetric, the ratio $q(\theta', \theta)/q(\theta, \theta')$ joins that of the densities {cite:p}`hastings1970`.
@@ -239,7 +239,7 @@ def random_walk(U, theta, step_size, num_steps, generator):
 
 # %% [markdown]
 # We run it on a *double well*, $U(\theta) = -2\theta^2 + \theta^4$, whose density has two humps.
-# The 1,000 chains all start at $\theta = 0$, between the humps, where samples from $\pi$ are rare.
+# The 1,000 chains all start at $\theta = 0$, between the humps, which is a choice of ours and not a sample of $\pi$.
 # The first 100 steps of each are therefore thrown away: this is the {term}`warm-up`.
 
 
@@ -271,7 +271,7 @@ plt.show()
 
 # %% [markdown]
 # The upper part of {numref}`fig-metropolis` has flat pieces, where a proposal was rejected and the state is recorded *again*.
-# Forgetting that is the most common bug of beginners, because a rejection looks like a step in which nothing happened.
+# Forgetting that is a common mistake, because a rejection looks like a step in which nothing happened.
 # But rejections happen mostly where the density is high, so leaving them out removes samples exactly at the peaks.
 # A chain that records only its moves records $\theta$ as often as it is left, that is, with a density proportional to the flow {eq}`eq-metropolis-flow` out of it, $\int q(\theta, \theta')\min(\pi(\theta), \pi(\theta'))\,d\theta'$.
 # This is the dashed line, and its $E[\theta^2]$ is a tenth too small.
@@ -324,30 +324,51 @@ claim(
 # ## What a sample is worth
 #
 # Successive samples of a chain resemble each other, so a thousand of them say less than a thousand independent ones.
-# How much less follows from the *autocorrelation* $\rho_k$, the correlation of $f(\theta_t)$ with $f(\theta_{t+k})$ in the stationary chain.
+# How much less follows, if the sum below is finite, from the *autocorrelation* $\rho_k$, the correlation of $f(\theta_t)$ with $f(\theta_{t+k})$ in the stationary chain.
 # The variance of an average of $S$ samples is the sum of all their covariances over $S^2$, and $S - k$ pairs are $k$ steps apart ({prf:ref}`thm-tau`):
 #
 # $$
 # \begin{aligned}
 # \operatorname{Var}\Bigl[\frac1S\sum_{t=1}^Sf(\theta_t)\Bigr] &= \frac{\operatorname{Var}f}{S}\Bigl[1 + 2\sum_{k=1}^{S-1}\Bigl(1 - \frac kS\Bigr)\rho_k\Bigr]\\
-# &\approx \frac{\operatorname{Var}f}S\,\tau, \qquad \tau = 1 + 2\sum_{k\ge1}\rho_k.
+# &\approx \frac{\operatorname{Var}f}S\,\tau \quad (S \gg \tau), \qquad \tau = 1 + 2\sum_{k\ge1}\rho_k.
 # \end{aligned}
 # $$ (eq-tau)
 #
 # Independent samples have $\tau = 1$.
 # In general $S$ samples are worth an *effective sample size* of $S/\tau$, and the *Monte Carlo standard error* of their average is $\sqrt{\tau\operatorname{Var}f/S}$.
 # The {term}`autocorrelation time` $\tau$ is thus the number of steps that one more independent sample costs.
-# In the bowl the best step size, about 2.4, makes it 4 or 5, and in $d$ dimensions it grows in proportion to $d$, because a proposal must suit all coordinates at once {cite:p}`roberts1997`.
+# {numref}`fig-walk-steps` shows it for $f(\theta) = \theta$ in the bowl.
+# Steps that are too short crawl, and steps that are too long are nearly always rejected, so that the chain stands still; between them, near 2.4, an independent sample costs four or five steps.
+# In $d$ equal dimensions the best step is shorter, and the cost grows in proportion to $d$, because a proposal must suit all coordinates at once {cite:p}`roberts1997`.
 # That cost is why this tutorial does not end here.
+
+# %% mystnb={"figure": {"caption": "Steps of random-walk Metropolis for one independent sample, in the bowl, $f(\\theta) = \\theta$, measured from the averages of 1,000 chains.", "name": "fig-walk-steps"}, "image": {"alt": "Dots on logarithmic axes that fall from above a hundred at short steps to between four and five near 2.4, and rise again at long steps."}} tags=["hide-input"]
+scales = [0.15 * 2**k for k in range(9)]
+taus = []
+for scale in scales:
+    walk = random_walk(
+        lambda x: x**2 / 2,
+        torch.randn(1_000, generator=generator),
+        scale,
+        2_000,
+        generator,
+    )
+    taus.append(2_000 * float(walk.mean(0).var()))
+figure, axes = plt.subplots(figsize=(4.6, 2.8))
+axes.loglog(scales, taus, "o-", color=COLOURS["random walk"])
+axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"autocorrelation time $\tau$")
+plt.show()
+
+# %% [markdown]
 #
-# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`).
+# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`). (It measures chance only, and not what is left of the start.)
 # This is why the book runs many chains at once, and it is where the standard errors of its claims come from.
 #
 # ## Has it arrived?
 #
-# All of this holds once a chain has reached its stationary distribution, and nobody announces that.
+# All of this holds once a chain has reached its stationary distribution, and no chain shows by itself that it has.
 # One thing can be checked: chains that started in different places should have become indistinguishable.
-# The diagnostic $\hat R$ ({term}`R-hat`) compares the spread of all samples together with the spread within the chains.
+# The diagnostic $\hat R$ ({term}`R-hat`) is the standard deviation of all samples together, divided by that within the single chains; it is near 1 if the chains agree.
 # It is near 1 if all chains see the same distribution, and above 1.01 one should be suspicious {cite:p}`vehtari2021`.
 #
 # {numref}`fig-bad-chains` has one good run and four bad ones, of four chains each.
@@ -400,12 +421,12 @@ panels[-1, 1].set_xlabel(r"$\theta$")
 plt.show()
 
 # %% [markdown]
-# * *Short steps*: the chains crawl.
+# * *Short steps*: the chains crawl, as at the left end of {numref}`fig-walk-steps`.
 # * *Stuck*: the modes are so far apart that each chain stays in its own. All samples together look right, but only because two chains started in each mode.
 # * *Drift*: the chains are still on their way from distant starts, and no warm-up was thrown away.
 # * *Missing mode*: all chains started in the same mode. They agree, and they are wrong.
 #
-# The first three give themselves away, in the paths, in $\hat R$ and to `sample`.
+# The first three are caught by the eye, by $\hat R$ and by `sample`.
 # The last is the one to remember: half of the density has no sample, the reported mean is 3 instead of 0, and $\hat R$ is as good as that of the good run.
 # A diagnostic can show that chains disagree, but not that they are right, and only starts that are spread more widely than the target give it a chance.
 
@@ -427,7 +448,7 @@ claim(
     "The smallest R̂ of the other three",
     min(r_hat[name] for name in suspicious),
     at_least=1.4,
-    because="stuck has 1.73 exactly, the others more",
+    because="stuck tends to 1.73 in long runs, the others have more",
 )
 claim(
     "The mean that the chains report that miss a mode, where 0 is right",
@@ -438,7 +459,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** let the flow from $x$ to $y$ equal the flow back; then, if the walk can reach every place, the time that it spends at a place is its probability.
+# **To remember:** let the flow from $x$ to $y$ equal the flow back; then, if the walk can reach every place, the share of the time that it spends at a place tends to its probability.
 #
 # A random walk, though, forgets at every step where it was going.
 # A rolling ball does not, and {doc}`the next page </book/tutorial/hamiltonian_dynamics>` asks whether a computer can roll one.

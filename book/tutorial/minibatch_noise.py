@@ -106,7 +106,7 @@ show_scoreboard(5)
 # %% [markdown]
 # ## The gradient of a posterior is a sum
 #
-# As on {doc}`the first page </book/tutorial/bayesian_learning>`, the energy is a sum over the examples, and so is its gradient:
+# As on {doc}`page 1 </book/tutorial/bayesian_learning>`, the energy is a sum over the examples, and so is its gradient. From here on $x_i$ stands for the whole example, input and answer:
 #
 # $$
 # \begin{gathered}
@@ -115,7 +115,7 @@ show_scoreboard(5)
 # \end{gathered}
 # $$ (eq-posterior)
 #
-# Draw a {term}`minibatch` $S$ of $n$ examples, uniformly, and let it speak for all of them:
+# Draw a {term}`minibatch` $S$ of $n$ examples, uniformly, and scale its sum up to that of all examples:
 #
 # $$
 # \nabla\tilde U(\theta) = -\nabla\log p(\theta) + \frac Nn\sum_{i \in S}g_i(\theta).
@@ -156,16 +156,16 @@ def minibatch_gradient(theta, minibatch):
 # *With replacement* the $n$ places are independent with covariance $\Sigma_g$ each, so the sum has covariance $n\Sigma_g$, and $\frac{N^2}{n^2}\,n\,\Sigma_g = \frac{N^2}n\Sigma_g$.
 #
 # *Without replacement* two different places hold every ordered pair of different examples with the same probability, whatever $n$ is.
-# So they have a covariance $\Gamma$ that depends neither on the places nor on $n$, and we may find it where $n = N$: there the sum is certain, $0 = N\Sigma_g + N(N-1)\Gamma$, hence $\Gamma = -\Sigma_g/(N-1)$.
+# So they have a covariance $\Gamma$ that depends neither on the places nor on $n$, and we may find it for a minibatch of all the data, $n = N$: its sum is certain, $0 = N\Sigma_g + N(N-1)\Gamma$, hence $\Gamma = -\Sigma_g/(N-1)$.
 # For any $n$ then $\operatorname{Cov}\sum_{i \in S}g_i = n\Sigma_g - n(n-1)\frac{\Sigma_g}{N-1} = n\frac{N-n}{N-1}\Sigma_g$.
 # ```
 #
-# With the sample covariance $\frac N{N-1}\Sigma_g$ the second line is $\frac{N^2}n\bigl(1 - \frac nN\bigr)$ times it, the form most often seen.
+# Written with the sample covariance $\frac N{N-1}\Sigma_g$ in the place of $\Sigma_g$, the factor of the second line becomes $\frac{N^2}n\bigl(1 - \frac nN\bigr)$, the form most often seen.
 # Without replacement is never worse, and for $n \ll N$ it makes no difference.
 #
 # On twelve examples one can check the theorem without any chance: list all 495 minibatches of four, or all 20,736 sequences with replacement.
 # Their means and covariances agree with the theorem to rounding.
-# And if $N/n$ is forgotten, the mean gradient is off by more than half, so check a minibatch gradient of your own in this way.
+# And if $N/n$ is forgotten, the mean gradient is off by more than half, so check your own minibatch gradients in this way.
 
 # %% tags=["hide-input"]
 few, few_targets = inputs[:12, :3], targets[:12]
@@ -224,7 +224,7 @@ claim(
 
 # %% [markdown]
 # $V$ depends on $\theta$.
-# At the origin the model knows nothing and every example pulls at it; at the mode most examples are predicted well and contribute little. There the trace of $V$ is about half of that at the origin.
+# At the origin all predictions are $\frac12$, and every example has a large gradient; at the mode most examples are predicted well and contribute little. There the trace of $V$ is about half of that at the origin.
 #
 # ## Its shape is that of the curvature
 #
@@ -253,7 +253,7 @@ claim(
 #
 # The posterior's covariance, on the other hand, is nearly the *inverse* of the curvature.
 # So the noise has the shape of the posterior turned inside out: it is large in the directions in which the posterior is narrow.
-# {numref}`fig-noise-shape` draws both for the first two coordinates, which are correlated. The noise and the curvature nearly coincide, and the posterior lies across.
+# {numref}`fig-noise-shape` draws both for the first two of the regression's coordinates, which are correlated. The noise and the curvature nearly coincide, and the posterior lies across.
 
 # %% mystnb={"figure": {"caption": "The two correlated coordinates of the regression. Left: two standard deviations of the minibatch noise at the mode, $n = 50$ (solid), and of a Gaussian with the curvature times $(N - n)/n$ as its covariance (dashed). Right: two standard deviations of the posterior.", "name": "fig-noise-shape"}, "image": {"alt": "Left, two ellipses that nearly coincide and slant upwards. Right, a grey ellipse that slants downwards."}} tags=["hide-input"]
 predicted = N / 50 * (N - 50) / (N - 1) * hessian
@@ -305,7 +305,7 @@ claim(
 # \end{aligned}
 # $$
 #
-# There is no boundary term, because $\pi$ vanishes at infinity.
+# There is no boundary term, because $\pi\nabla U$ vanishes at infinity, as it does for a Gaussian prior and a logistic likelihood.
 # In matrices this is
 #
 # $$
@@ -313,8 +313,9 @@ claim(
 # $$ (eq-gradient-curvature)
 #
 # The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much, here 200.
-# This is the answer to the guess: a minibatch gradient is off by $\sqrt{200}$, fourteen times the length of the exact one.
-# Such gradients are of use only because steps are small, so that many minibatches are averaged on the way.
+# This is the answer to the guess: a minibatch gradient is off, in root mean square, by $\sqrt{200}$, fourteen times the length of the exact one.
+# How can a direction be of use that is wrong by fourteen times its length?
+# Only because steps are small: a sampler hardly moves from one minibatch to the next, and on its way it averages many of them.
 
 # %% tags=["hide-input"]
 claim(
@@ -330,17 +331,17 @@ claim(
 #
 # A Hamiltonian sampler with step $\varepsilon$ kicks its momentum by $-\varepsilon\nabla\tilde U$, which brings noise of covariance $\varepsilon^2V$ at each step.
 # There are $1/\varepsilon$ steps in a unit of time, and each draws its own minibatch, so the noise has the covariance $\varepsilon V$ per unit of time.
-# A Brownian motion with *diffusion* $B$ is defined by independent increments of covariance $2B$ per unit of time, hence
+# A Brownian motion with *diffusion* $B$ has independent Gaussian increments of covariance $2B$ per unit of time, hence
 #
 # $$
 # B(\theta) = \tfrac12\varepsilon V(\theta).
 # $$ (eq-diffusion)
 #
 # As the step goes to zero so does $B$, although $V$ stays as it is: a unit of time then holds more and more minibatches, and their errors average out.
-# It needs a fresh minibatch at every step. One that is held adds up its error instead of averaging it ({prf:ref}`thm-noise-adds`).
+# This needs a fresh minibatch at every step. A minibatch that is kept for many steps makes the same error in each, so that errors add up instead of averaging out ({prf:ref}`thm-noise-adds`).
 #
 # The following pages treat the noise as $N(0, V)$, and in the running example as $V = 4$ in the bowl.
-# A minibatch is a sum, so the central limit theorem makes its noise nearly Gaussian, unless a rare class or a few extreme examples dominate it; {doc}`/book/further/noise_that_is_not_gaussian` says when.
+# A minibatch gradient is a sum, so for large minibatches the central limit theorem makes its noise nearly Gaussian (with a tail still to be seen in {numref}`fig-noise-idea`), unless a rare class or a few extreme examples dominate it; {doc}`/book/further/noise_that_is_not_gaussian` says when.
 #
 # {numref}`fig-live-minibatch_noise` leads from the size of the minibatch to the samples of a sampler that ignores its noise, the Langevin dynamics of the next page.
 #
@@ -351,7 +352,7 @@ claim(
 # Live: minibatches of $n$ of 40 examples without replacement. Above, their gradients at one $\theta$, and the mean square of the noise by {eq}`eq-v`; below, draws of Langevin chains with such gradients.
 # ```
 #
-# **To remember:** a minibatch gradient is right on average; its noise is $N^2/n$ times the disagreement of the examples, and has the posterior's shape turned inside out.
+# **To remember:** a minibatch gradient is right on average; the variance of its noise is $N^2/n$ times the covariance of the examples' gradients, and has the posterior's shape turned inside out.
 # What does it do to a sampler? {doc}`The next page </book/tutorial/langevin>` begins with the simplest one.
 
 # %% tags=["hide-input"]
@@ -372,7 +373,7 @@ claim(
 # %% [markdown]
 # ## Change it
 #
-# * Set `N / len(minibatch) * per_example.sum(0)` to `per_example.sum(0)`, the commonest mistake: the claim on the function and the package shows ✗.
+# * Set `N / len(minibatch) * per_example.sum(0)` to `per_example.sum(0)`, a common mistake: the claim on the function and the package shows ✗.
 # * In the first figure's cell set `batch_size=50` to `batch_size=500`, and `N**2 / 50 * (N - 50)` to `N**2 / 500 * (N - 500)`: the variance of the noise is a tenth, with $(N - n)/n = 19$ still nineteen times the signal in the mean square, and the claim on 200 shows ✗.
 # * Set `inputs[:, 1] = 0.8 * inputs[:, 0] + 0.6 * inputs[:, 1]` to `inputs[:, 1] = inputs[:, 1]`: the features are no longer correlated, so the ellipses are nearly circles; the noise at the origin is now only 1.7 times that at the mode, and its claim shows ✗.
 #

@@ -44,14 +44,14 @@ bowl, noise_variance = Gaussian.standard(1, dtype=torch.float64), 4.0
 #
 # {numref}`fig-naive-idea` shows what happens in the bowl $U = \tfrac12\theta^2$.
 # With the exact gradient the ball runs round a circle of constant {term}`energy` $H = \tfrac12(\theta^2 + r^2)$.
-# With gradient noise of variance $V = 4$ each kick moves it off its circle, inwards or outwards, and because there is more room outside, it drifts outwards.
+# With gradient noise of variance $V = 4$ each kick moves it off its circle, inwards or outwards. A kick $\xi$ changes $r^2$ by $2r\xi + \xi^2$; the first term is zero on average and the second is never negative, so on average the ball drifts outwards.
 # Averaged over many paths, the energy climbs along a straight line.
 #
 # *A guess before you read on.*
 # Where does the climb stop?
 
 
-# %% mystnb={"figure": {"caption": "The bowl with gradient noise, $\\varepsilon = 0.1$, $V = 4$. Left: one path of 300 steps (orange) and the exact dynamics (grey circle). Right: the exact mean energy; 1 is correct.", "name": "fig-naive-idea"}, "image": {"alt": "Left, a small grey circle and an irregular orange spiral that starts on it and winds outwards to more than twice its radius. Right, a straight line that rises from 1 to 5 within a time of 20."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The bowl with gradient noise, $\\varepsilon = 0.1$, $V = 4$. Left: one path of 300 steps (orange) and the exact dynamics (grey circle), both from $(0, 1)$. Right: the exact mean energy from a start in equilibrium, where it is $\\frac12 + \\frac12 = 1$.", "name": "fig-naive-idea"}, "image": {"alt": "Left, a small grey circle and an irregular orange spiral that starts on it and winds outwards to more than twice its radius. Right, a straight line that rises from 1 to 5 within a time of 20."}} tags=["hide-input"]
 def follow(noise_variance, generator):
     """The states (301, 2) of one path of 300 steps from (0, 1), each a kick between
     two half drifts."""
@@ -128,7 +128,7 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # ## Why it overheats
 #
 # A full kick $-\varepsilon\nabla\tilde U$ carries noise of variance $\varepsilon^2V = 2B\varepsilon$ with $B = \tfrac12\varepsilon V$, see {eq}`eq-diffusion`.
-# In continuous time
+# A model in continuous time, with $B$ held at its value for this step size, brings in noise at the same rate:
 #
 # $$
 # \begin{aligned}
@@ -151,13 +151,15 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # Then $E[\tfrac12(r + \xi)^\top M^{-1}(r + \xi)] = E[\tfrac12r^\top M^{-1}r] + \tfrac12\operatorname{tr}(M^{-1}\varepsilon^2V)$: the mixed term has mean zero, and the last is $\varepsilon\operatorname{tr}(M^{-1}B)$.
 # The position does not feel a kick, so the potential energy stays as it is; and between the kicks Hamiltonian flow keeps $H$.
 # There are $1/\varepsilon$ kicks in a unit of time.
+#
+# Under {eq}`eq-naive` itself Taylor's formula as in {prf:ref}`thm-diffusion`, with $f = H$, gives $\frac d{dt}E[H] = E[\nabla_\theta H\cdot M^{-1}r - \nabla_rH\cdot\nabla U] + \sum_{ij}B_{ij}(M^{-1})_{ij} = \operatorname{tr}(M^{-1}B)$, if $E[H]$ is finite.
 # ```
 #
-# This answers the guess: the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.
-# In the bowl it is $B = 0.2$. In equilibrium the momentum has the energy $\tfrac12$, so the noise brings as much again in every two and a half units of time.
+# This answers the guess: for constant $V$ the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.
+# In the bowl it is $B = 0.2$. In equilibrium the mean kinetic energy is $\tfrac12$, so the noise adds as much in 2.5 units of time.
 # The rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
 #
-# There is a deeper reason.
+# Energy alone does not show that there is no stationary distribution, with another energy perhaps. Entropy does.
 # Hamilton's equations carry a density about without spreading it, because their flow keeps volume.
 # Noise spreads it, and nothing here undoes that.
 # *Entropy*, $-\int p\log p$, measures how far a density is spread.
@@ -229,8 +231,8 @@ claim(
 # %% [markdown]
 # ## Resampling stops the heating, too late
 #
-# The theorem followed one momentum for ever, whereas {prf:ref}`alg-naive` draws a fresh one at the start of each trajectory, which throws away the kinetic half of the surplus energy.
-# The surplus in $\theta$ stays, and grows until a trajectory loses as much as it gains.
+# Both theorems follow one momentum for ever, whereas {prf:ref}`alg-naive` draws a fresh one at the start of each trajectory, which throws away the kinetic half of the surplus energy.
+# The surplus in $\theta$ stays, and grows until what is thrown away with a momentum equals what the noise brings in during a trajectory.
 # In the bowl this balance is simple.
 #
 # ```{prf:theorem} Stationary variance of naive SGHMC in the bowl
@@ -255,12 +257,12 @@ claim(
 # ```
 #
 # Short trajectories collect little noise, but walk at random; with a single step, $L = 1$, the algorithm is SGLD with $\eta = \tfrac12\varepsilon^2$.
-# Long ones collect much: with 50 steps, the row of the scoreboard, the variance is 2.144 instead of 1, and simulation agrees.
+# Long ones collect much: with 50 steps, the row of the scoreboard, the variance is 2.144 instead of 1 (exactly, at $\varepsilon = 0.1$; {eq}`eq-naive-variance`, which is the limit of small steps, has 2.147), and simulation agrees.
 # Near half a period it is worst ({numref}`fig-naive-variance`), because there $\theta$ comes back as $-\theta$ whatever the fresh momentum was, and no surplus is thrown away.
 # The bias is smallest for trajectories so short that one might as well have used Langevin.
 # {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used.
 
-# %% mystnb={"figure": {"caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, $\\varepsilon = 0.1$, $V = 4$: exact law (line) and measurements (points). The true variance is 1 (grey); the peak is at half a period.", "name": "fig-naive-variance"}, "image": {"alt": "A line that rises from 1 to a sharp peak near 31 steps, falls back to about 2, and rises towards another peak near 60 steps. Six points lie on it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, $\\varepsilon = 0.1$, $V = 4$, on a logarithmic scale: exact values (line) and measurements (points). The true variance is 1 (grey); the peak is at half a period.", "name": "fig-naive-variance"}, "image": {"alt": "A line that rises from 1 to a sharp peak near 31 steps, falls back to about 2, and rises towards another peak near 60 steps. Six points lie on it."}} tags=["hide-input"]
 all_lengths = range(1, 61)
 exact = [
     float(naive_sghmc_chain(torch.eye(1), 0.1, L, 4.0).stationary_covariance()[0, 0])
@@ -294,7 +296,7 @@ plt.show()
 # :name: fig-live-naive_sghmc
 # :alt: A small grey circle and a path that winds outwards from it; the mean energy, which climbs along a straight line; a histogram of samples that is lower and wider than the true density; and the variance of the samples, twice the truth.
 #
-# Live: naive SGHMC in the bowl, $\varepsilon = 0.1$. One path; the mean energy of 400; samples with a fresh momentum after every 50 steps; their variance, which theory has from {eq}`eq-naive-variance`.
+# Live: naive SGHMC in the bowl, $\varepsilon = 0.1$. One path; the mean energy of 400; samples with a fresh momentum after every 50 steps; their variance, and its exact value ({ref}`ex-naive-law`).
 # ```
 
 # %% tags=["hide-input"]
@@ -363,14 +365,14 @@ claim(
 # ## What would help?
 #
 # The acceptance step of HMC would make the sampler exact, but it needs the energy of all the data, and it rejects nearly every long trajectory of a noisy gradient ({doc}`/book/further/minibatch_metropolis` counts the cost).
-# Smaller steps or larger minibatches do heat less, but to halve the rate either way one has to read twice as many examples in a unit of time ({ref}`ex-naive-step`).
+# Smaller steps or larger minibatches do reduce the heating, but to halve the rate either way one has to read twice as many examples in a unit of time ({ref}`ex-naive-step`).
 #
 # There is a better way: take the energy out as fast as it comes in.
 # A force $-Cr$ against the motion does that, friction.
 # It removes the energy $C\,E[r^2]$ in a unit of time, which in equilibrium is $C$, so a friction of $C = B = 0.2$ should balance the noise exactly.
 #
 # In code a step is a list of moves: the drift of the position, and then the kick of the momentum by the noisy gradient.
-# (This is leapfrog but for half a drift at the two ends of a path.)
+# (A row of such steps is leapfrog with the halves in the drift instead of the kick, but for half a drift at its two ends.)
 # Friction is one move more:
 
 # %%
@@ -519,7 +521,7 @@ claim(
         abs(float(naive_variance(0.1, L, 4.0)) / exact[L - 1] - 1) for L in all_lengths
     ),
     at_most=1e-9,
-    because="the same law; rounding",
+    because="the same variance; rounding",
     kind="exact",
 )
 

@@ -38,8 +38,8 @@ use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
-# For this page and half of the next we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left one number to choose: how long is a trajectory?
-# One that is too short is a step of a random walk, and one that is too long comes home and wastes its gradients.
+# For this page and half of the next we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left two numbers to choose. The second is the subject of this page: how long should a trajectory be?
+# One that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
 # {numref}`fig-turn-times` shows six trajectories on a ridge.
 # Each runs away from its start, up to the dot, and then comes back; a momentum across the ridge soon does, one along it goes far.
 # No fixed number of steps suits all six, so let each trajectory decide for itself when to turn back.
@@ -104,12 +104,12 @@ show_scoreboard(11)
 # E[\theta'^2] = E[\theta^2] + 1.
 # $$ (eq-naive-growth)
 #
-# The variance grows by one with every sample, to 21 after twenty: the chain has no stationary distribution at all.
+# The variance grows by one with every sample, to 21 after twenty. The chain has no stationary distribution at all, because $\theta'^2 = \theta^2 + r^2$ says that $\lvert\theta\rvert$ grows in every single step.
 #
-# The reason is that the rule betrays its start.
+# The reason is that the rule depends on where the path started.
 # Let the trajectory from $z = (\theta, r)$ stop at $z'$.
 # Started at $z'$ with the momentum reversed, the same path would *not* stop at $z$, because the turn is then judged from another start.
-# The move has no way back with the same probability, so there is no detailed balance.
+# The move has no way back with the same probability, so detailed balance is lost, and with it the reason to expect the target.
 #
 # ## Doubling
 #
@@ -125,7 +125,7 @@ show_scoreboard(11)
 # In a doubling the old path and the new half become the two halves of the result.
 #
 # When is the path long enough?
-# Take any piece of it, with the states $z^-$ and $z^+$ at its ends and the sum $\rho$ of all its momenta; up to a factor, $M^{-1}\rho$ is the way from one end to the other.
+# Take any piece of it, with the states $z^-$ and $z^+$ at its ends and the sum $\rho$ of all its momenta; up to a factor, $M^{-1}\rho$ is nearly the way from one end to the other, because every step adds $\varepsilon M^{-1}r$ to the position.
 # The piece *turns* if
 #
 # $$
@@ -134,13 +134,15 @@ show_scoreboard(11)
 #
 # {cite:p}`betancourt2013`.
 # This is {eq}`eq-distance` asked at both ends, and the start does not appear in it.
-# (A turn can hide exactly at the seam of two halves, so we also test each half together with the first state of the other.)
+# (On first reading skip this: two halves can each go on although the path turns just where they meet, so we also test each half together with the first state of the other.)
 #
 # Stop when the whole path turns.
 # One more rule is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, throw the new half away and stop.
-# For a start inside that sub-tree would have stopped there, and would never have built this path.
+# A start inside that sub-tree would have stopped there, and would never have built this path.
+# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the first doubling is the pair 2, 3, which turns, and the growth ends with two states. So with the pair the path must not be kept.
+# A turn of the *whole* path does no harm: from whichever state it was built, it is seen at the same moment, when the path is complete.
 #
-# In code, for one chain: instead of growing to the left, turn the path round, and let it grow at its end as ever.
+# In code, for one chain: instead of growing to the left, turn the path round, and always append at its end.
 
 
 # %%
@@ -250,7 +252,7 @@ plt.show()
 # :name: fig-live-nuts
 # :alt: A narrow ridge with a path of eight filled and six hollow states; its brackets, of which one is thick and dashed; the histogram of a chain of draws on the true density; and their variance, which comes to one.
 #
-# Live: a path grown by doubling on the ridge, its tree, and a chain of such draws. A step back by the slider shows the states in the order in which they came.
+# Live: a path grown by doubling on the ridge, its tree, and a chain of such samples. It stops at the first turn in the new half, so its tree has fewer states than {numref}`fig-tree`, which shows the whole half. Moving the slider back shows the states in the order in which they came.
 # ```
 #
 # ## Why it works
@@ -258,7 +260,7 @@ plt.show()
 # ```{prf:theorem} NUTS leaves the target invariant
 # :label: thm-nuts
 #
-# Grow a path from $(\theta, r)$ with $r \sim N(0, M)$ by leapfrog steps and at most $J$ doublings. Stop growing when the whole path turns, when a new half contains a turning sub-tree, or after $J$ doublings; in the second case the new half is thrown away. Choose a state of the finished path with probability proportional to $e^{-H}$. The chain of the positions leaves $\pi(\theta) \propto e^{-U(\theta)}$ invariant.
+# Let $U$ be as in {prf:ref}`thm-hmc`. Grow a path from $(\theta, r)$ with $r \sim N(0, M)$ by leapfrog steps and at most $J$ doublings. Stop growing when the whole path turns, when a new half contains a turning sub-tree, or after $J$ doublings; in the second case the new half is thrown away. Choose a state of the finished path with probability proportional to $e^{-H}$. The chain of the positions leaves $\pi(\theta) \propto e^{-U(\theta)}$ invariant.
 # ```
 #
 # ```{prf:proof}
@@ -266,9 +268,9 @@ plt.show()
 #
 # * $e^{-H(z_s)}/Z$, for the start;
 # * $2^{-j}$, for the coins: exactly one sequence of coins puts the start at index $s$;
-# * the probability, over the next coin, of having come so far and stopped there.
+# * the probability, over the next coin, that the growth came to $w$ and stopped there.
 #
-# The third does not depend on $s$. Every aligned sub-tree of $w$ was examined once: one that contains the start when it was the whole path, any other when it belonged to a new half. So the same sub-trees would have been examined whichever state had been the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
+# The third does not depend on $s$. A sub-tree with the start in it was once the whole path, and any other was part of a new half. So every aligned sub-tree of $w$ was examined, whichever state was the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
 #
 # Given the path, the start therefore has index $s$ with probability proportional to $e^{-H(z_s)}$. A new index drawn with the same probabilities gives a state with the same distribution as the start.
 # ```
@@ -375,11 +377,11 @@ claim(
 #
 # Does this survive a minibatch?
 # Its noise makes the path irreversible, and its energy cannot be read.
-# {doc}`The last page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds an error in the obvious way to do so.
+# {doc}`The next page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds an error in the obvious way to do so.
 #
 # ## Change it
 #
-# * In `grow` set `if has_turn(half):` to `if False:`. Nothing is thrown away any more: the path of {numref}`fig-tree` runs on, and the claims on it and on the exercise show ✗. This is the mistake that {numref}`fig-naive` prices.
+# * In `grow` set `if has_turn(half):` to `if False:`. Nothing is thrown away any more: the path of {numref}`fig-tree` runs on, and the claims on it and on the exercise show ✗. {numref}`fig-naive` shows what this mistake costs.
 # * Set `Gaussian.correlated(0.95, dtype=torch.float64), 0.34` to `Gaussian.correlated(0.95, dtype=torch.float64), 0.17`: the path needs twice as many states to turn, and the claim on their number shows ✗.
 # * Set both `NUTS(step_size=0.5)` to `NUTS(step_size=1.5)`: the variance stays 1, because the weights correct the energy error of even this step.
 #
@@ -394,10 +396,10 @@ claim(
 # def grow_and_choose(start, step, weight, generator, max_depth=10):
 #     """Double a path until it turns; return one of its states."""
 #     path, chosen = [start], start
-#     coins, lots = torch.rand(2, max_depth, generator=generator)
+#     coins, lots = torch.rand(2, max_depth, generator=generator, dtype=torch.float64)
 #     for coin, lot in zip(coins, lots, strict=True):
 #         ...  # turn the path round, or not; take the steps of the new half
-#         uniforms = torch.rand(len(half), generator=generator)
+#         uniforms = torch.rand(len(half), generator=generator, dtype=torch.float64)
 #         ...  # the candidate of the half
 #         ...  # if the half turns, return; else choose, and join
 #     return chosen
@@ -410,7 +412,7 @@ claim(
 # ```{solution} ex-nuts-write
 # :class: dropdown
 #
-# The code is in the next cell. The candidate's rule draws from a list in one pass, without knowing how much weight is still to come.
+# The code is in the next cell. The candidate's rule draws from a list in one pass, without the sum of the weights.
 # ```
 
 

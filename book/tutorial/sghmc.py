@@ -38,7 +38,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
 
 # %% [markdown]
 # The noise of a minibatch gradient pumps energy into Hamiltonian dynamics without end.
-# On {doc}`the last page </book/tutorial/naive_sghmc>` one inserted line, a friction force, bent that climb over.
+# On {doc}`page 7 </book/tutorial/naive_sghmc>` one inserted line, a friction force, bent that climb over.
 # Where does the energy settle then, and can we make it settle where it should?
 #
 # {numref}`fig-sghmc-energy` shows the answer in the bowl $U = \tfrac12\theta^2$, where the correct mean energy is $E[H] = 1$.
@@ -125,7 +125,7 @@ show_scoreboard(8)
 # How much noise is right?
 # Friction removes energy at the rate $E[r^\top M^{-1}CM^{-1}r]$.
 # In equilibrium $E[rr^\top] = M$, so this rate is $\operatorname{tr}(M^{-1}C)$, which is exactly what noise with the diffusion $C$ brings in.
-# The two noises above add up to the diffusion $C - \hat B + B$, so the account is even if $\hat B = B$.
+# The two noises above add up to the diffusion $C - \hat B + B$, so gains and losses balance if $\hat B = B$.
 # The theorem says that then the whole density is in balance, and not only its energy.
 #
 # ```{prf:theorem} The target is stationary
@@ -168,14 +168,14 @@ show_scoreboard(8)
 # ```
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
-# The proof also covers noise that depends on the position: $B(\theta)$ may stand in $D$, because the only derivatives beside it are those with respect to $r$.
-# Indeed every positive semi-definite $D$ and antisymmetric $Q$ give a sampler, with a correction where they vary ({prf:ref}`thm-recipe`), and {cite:t}`ma2015` show that under some conditions there are no other continuous ones.
+# The proof also covers noise that depends on the position, if $\hat B(\theta) = B(\theta)$ everywhere; even $C$ may depend on $\theta$, because $D$ acts on $r$ alone, and derivatives with respect to $r$ pass $C(\theta)$ by.
+# Indeed all dynamics with a positive semi-definite $D$ and an antisymmetric $Q$ keep $\pi$, with a correction where they vary ({prf:ref}`thm-recipe`), and {cite:t}`ma2015` show that under some conditions there are no other continuous ones.
 #
 # ## A wrong estimate is a wrong temperature
 #
 # Suppose the estimate is wrong, and take numbers for the matrices ({prf:ref}`thm-temperature` has the general case).
 # Then the noise has the diffusion $C - \hat B + B$ where $C$ was needed.
-# In {eq}`eq-fokker-planck` this puts a factor in front of $\nabla p$, so that the bracket becomes $\nabla H\,p + T_{\text{eff}}\nabla p$ with the effective {term}`temperature`
+# In {eq}`eq-fokker-planck` the last term becomes $T_{\text{eff}}\nabla\cdot(D\nabla p)$; we add $T_{\text{eff}}\nabla\cdot(Q\nabla p) = 0$ this time, and the bracket becomes $\nabla H\,p + T_{\text{eff}}\nabla p$ with the effective {term}`temperature`
 #
 # $$
 # T_{\text{eff}} = \frac{C - \hat B + B}{C}.
@@ -183,7 +183,7 @@ show_scoreboard(8)
 #
 # The bracket now vanishes for $p \propto e^{-H/T_{\text{eff}}}$.
 # The sampler is not lost, but it samples a density that is too wide ($\hat B < B$) or too narrow ($\hat B > B$).
-# This answers the guess: with $\hat B = 0$ the temperature is $1 + B/C = 1 + 0.2/0.5 = 1.4$.
+# This answers the guess: with $\hat B = 0$ the temperature is $1 + B/C = 1 + 0.2/0.5 = 1.4$, and in the bowl $E[H] = \frac12T_{\text{eff}} + \frac12T_{\text{eff}}$ is the same number.
 # Since $B = \tfrac12\varepsilon V$, the excess $B/C$ vanishes as the step gets small, or as the friction gets large.
 #
 # In {numref}`fig-live-sghmc` the two controls are $C$ and $\hat B$.
@@ -245,7 +245,7 @@ def sghmc_step(
 # ```
 #
 # `addmv_(x, A, y, alpha=a)` is $x \leftarrow x + aAy$.
-# The random numbers of many steps are drawn beforehand, so the loop is a function of nothing else: it can be tested on given noise, and compiled.
+# The random numbers of many steps are drawn beforehand, so that the loop is deterministic given these numbers: it can be tested on given noise, and compiled.
 # ````
 #
 # We run it in the bowl, once without and once with the right estimate.
@@ -312,7 +312,7 @@ claim(
 # %% [markdown]
 # The theorem does not need a bowl.
 # In the double well $U = -2\theta^2 + \theta^4$, with the same noise, {numref}`fig-sghmc-well` has the samples on the true density when $\hat B = B$, although no gradient that the sampler saw was right.
-# With $\hat B = 0$ the hills are too low and the flanks too wide.
+# With $\hat B = 0$ its two humps are too low and the flanks too wide.
 
 # %%
 well = DoubleWell()
@@ -328,7 +328,7 @@ runs = {
     for name, noise_estimate in ((r"$\hat B = B$", 0.2), (r"$\hat B = 0$", 0.0))
 }
 
-# %% mystnb={"figure": {"caption": "SGHMC in the double well, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, on the true density (grey).", "name": "fig-sghmc-well"}, "image": {"alt": "A grey density with two hills. The line of the right estimate runs along its outline; that of the estimate zero is below it on the hills, and above it in the valley and outside."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "SGHMC in the double well, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, on the true density (grey).", "name": "fig-sghmc-well"}, "image": {"alt": "A grey density with two humps. The line of the right estimate runs along its outline; that of the estimate zero is below it on the humps, and above it in the valley and outside."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.0))
 plot_density(axes, well, -2.2, 2.2)
 for (name, draws), colour in zip(
@@ -377,7 +377,7 @@ for draws, name, near, within, reason in zip(
 # Algorithm 2 takes the gradient at the position that was just reached.
 # Several libraries update position and momentum from the same old state instead (explicit Euler; {doc}`/book/appendix/errata` names them).
 # The two differ by a detail, and as $\varepsilon \to 0$ they solve the same equation.
-# At a finite step the detail matters, because the old position is $\theta - \varepsilon r$ seen from the new one, and (for $d = M = 1$)
+# At a finite step the detail matters, because, seen from the new position $\theta$, the old one was $\theta - \varepsilon r$, and (for $d = M = 1$)
 #
 # $$
 # U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2).
@@ -397,7 +397,7 @@ for draws, name, near, within, reason in zip(
 #
 # In both, the noise only multiplies the variance, by the temperature, at any step size.
 # The new position then costs a bias of order $\varepsilon^2$, whereas the lost friction costs one of order $\varepsilon$.
-# {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ the bias of the old position is thirteen times as large.
+# {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ and $C = 3$ the bias of the old position is thirteen times as large, and with less friction it is worse, since the same $\varepsilon a$ is lost from a smaller $C$.
 
 # %% mystnb={"figure": {"caption": "Exact bias of the variance in the bowl against the step size, $C = 3$, $V = 4$, $\\hat B = B$: of order $\\varepsilon$ with the gradient at the old position, of order $\\varepsilon^2$ at the new one.", "name": "fig-order-of-updates"}, "image": {"alt": "Two rising straight lines on logarithmic scales. The dashed one, of the old position, is far above the other and half as steep."}} tags=["hide-input"]
 one = torch.eye(1, dtype=torch.float64)
@@ -478,7 +478,7 @@ claim(
 # \end{aligned}
 # $$ (eq-sghmc-learning-rate)
 #
-# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so settings that train a network well are a good start for sampling it.
+# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so everything that is known of training with momentum can be read as statements about SGHMC at temperature zero.
 # (A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.)
 # At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$. (Page 7's naive sampler with a single leapfrog step is SGLD too, but with $\tfrac12\varepsilon^2$, because leapfrog begins with half a kick.)
 # `SGHMC.from_learning_rate` translates; at temperature zero it *is* `torch.optim.SGD`, to rounding.
@@ -507,12 +507,12 @@ claim(
 # %% [markdown]
 # ## How much friction?
 #
-# Little friction lets the ball swing for long, but then what $\hat B$ misses heats it by the factor $1 + (B - \hat B)/C$.
+# Little friction lets the ball swing for long, but then the noise that $\hat B$ leaves out raises the temperature by the factor $1 + (B - \hat B)/C$.
 # Much friction turns the swing into a random walk.
-# In between, in a bowl of curvature $a$, a friction from $\sqrt a$ (best for variances) to $2\sqrt a$ (critical damping, which forgets a bad start fastest) serves nearly every purpose.
+# In between, in a bowl of curvature $a$, a friction from $\sqrt a$ (best for variances) to $2\sqrt a$ (critical damping, which forgets a bad start fastest) is a good choice on a Gaussian.
 # In many dimensions take the curvature of the softest direction, which is the slowest; {doc}`/book/further/splittings` derives the rule.
 #
-# **To remember:** friction and noise in balance are a temperature.
+# **To remember:** friction and noise together set a temperature.
 # The gradient brings noise $2B$, friction asks for $2C$, and SGHMC injects the difference.
 # So it needs to know $B$, and that is the question of {doc}`the next page </book/tutorial/estimating_the_noise>`.
 #

@@ -35,15 +35,15 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # NUTS finds its own path length, and SGHMC needs only minibatches.
-# In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`the last page </book/tutorial/no_u_turn>`, with the steps of SGHMC.
-# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible.
+# In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`page 11 </book/tutorial/no_u_turn>`, with the steps of SGHMC.
+# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible; which state of the path it takes, the report says only in part, and what follows is our reading.
 #
 # {numref}`fig-sgnuts-report` shows two versions of it in the bowl.
 # They differ in one line, the choice of a state from the finished path.
-# One of them chooses with the weights $e^{-H}$, which the last page proved right for NUTS; the other ignores the energies and chooses all states with equal probability.
+# One of them chooses with the weights $e^{-H}$, which page 11 proved right for NUTS; the other ignores the energies and chooses all states with equal probability.
 #
 # *A guess before you read on.*
-# One of the two distributions is correct, and the other has half of the variance. Which is which?
+# One of the two distributions is correct, and the other has half of the variance. Which choice made the narrow one?
 
 
 # %% mystnb={"figure": {"caption": "SGNUTS in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, $\\hat B = B$: two ways to choose a state of the path, and the true density (grey).", "name": "fig-sgnuts-report"}, "image": {"alt": "A grey bell curve. One histogram follows its outline, the other is narrower and higher by two fifths."}} tags=["hide-input"]
@@ -112,7 +112,7 @@ show_scoreboard(12)
 # But a film of a swinging ball, with friction and noise in balance, looks the same backwards, if only we remember that momenta change their sign when the film is reversed.
 # So reversibility survives in distribution.
 #
-# Let $F(\theta, r) = (\theta, -r)$ be this *flip*, and let a step lead from $z = (\theta, r)$ to $z'$ with the density $p(z, z')$.
+# Let $F(\theta, r) = (\theta, -r)$ be this *flip*, and let a step lead from $z = (\theta, r)$ to $z'$ with the density $p(z, z')$. (In the step below $\theta'$ follows from $\theta$, $r$ and $r'$; there $p$ is the density of $r'$ given $z$.)
 # The film has the same distribution in both directions if
 #
 # $$
@@ -123,7 +123,7 @@ show_scoreboard(12)
 # This is *detailed balance up to the flip*.
 # The step backward in time is then flip, step, flip, with the density $p(Fz', Fz)$ from $z'$ to $z$: it is what the reversed film shows.
 #
-# SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but the discrete step does only if it reads the same from both sides.
+# SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but for a discrete step this takes more: it must at least read the same from both sides.
 # Algorithm 2 does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
 # $$
@@ -147,7 +147,7 @@ show_scoreboard(12)
 # ```
 #
 # The proof is in {doc}`/book/appendix/sgnuts_theorem` ({prf:ref}`thm-step-reversal`, {prf:ref}`thm-quadratic`).
-# In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate. (The momentum's variance is not quite $M$, but $M/(1 - \tfrac14\varepsilon^2)$ for $M = 1$; so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.)
+# In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate. (For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$; so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.)
 
 # %% tags=["hide-input"]
 precision = torch.tensor(
@@ -203,21 +203,22 @@ claim(
 # (Here $\mu = e^{-H}$; in the bowl that holds for the position at every step size, and for the momentum nearly.)
 # The variance in the bowl is 0.5. So the first curve of {numref}`fig-sgnuts-report`, the narrow one, chose by $e^{-H}$, and the second, which is correct, chose with equal probabilities.
 #
-# Larger trees are the same argument with the coins of the last page.
+# Larger trees are the same argument with the coins of page 11.
 #
 # ```{prf:theorem} The tree is reversible, with equal weights
 # :label: thm-tree-short
 #
-# Let {eq}`eq-flip-balance` hold, grow a path by doubling, by the step and its backward step, and let it stop by a rule that looks at aligned sub-trees alone. Choose from the finished path with **equal** weights, either one state of the whole path, or one state of the last new half. Then the transition satisfies ordinary detailed balance with respect to $\mu$. With weights $e^{-H}$ it satisfies detailed balance with respect to $e^{-H}\mu$.
+# Let {eq}`eq-flip-balance` hold, grow a path by doubling, by the step and its backward step, and let it stop by a rule that looks at aligned sub-trees alone. Choose from the finished path with **equal** weights, either among all states, or among those of the half in which the start is not. Then the transition satisfies ordinary detailed balance with respect to $\mu$. With the weights $e^{-H}$ on the whole path, or with page 11's rule for the new half, it satisfies detailed balance with respect to $e^{-H}\mu$.
 # ```
 #
 # {prf:ref}`thm-tree` and {prf:ref}`thm-own-weights` have the proof.
-# Its idea fits into a sentence: the path is a piece of film, cut out by coins, so *given the path, the start is uniform on it*.
-# If {eq}`eq-flip-balance` holds only up to the work, the right weights are $e^{-W}$; with equal weights the error is of order $\varepsilon^2$ ({prf:ref}`thm-uniform`).
+# Its idea fits into a sentence: the film looks the same in both directions, and the coins place the start uniformly on the path, so *given the path, the start is uniform on it*.
+# Then a uniform choice among all states is a fresh start, and a uniform choice in the other half is a symmetric move, because the start is equally likely in either half.
+# If {eq}`eq-flip-balance` holds only up to the work, the right weight of a state is $e^{-W}$ with the work summed along the path from its left end to that state; with equal weights a transition is wrong by order $\varepsilon^2$, and so is the stationary distribution if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
 #
 # Why then does NUTS need $e^{-H}$?
 # Because without friction and noise the whole change of $H$ is the integrator's error, $W = \Delta H$.
-# With friction and noise $H$ changes for honest reasons, and the path goes to high energies as rarely as it should; the weights punish them a second time, as {numref}`fig-sgnuts-weights` shows.
+# With friction and noise $H$ changes because energy is exchanged, and the path visits high energies as rarely as it should; the weights make them rarer still, as {numref}`fig-sgnuts-weights` shows.
 
 # %% mystnb={"figure": {"caption": "The energy counted twice, in the bowl. Left: a path with friction and noise (dots); discs show the weights $\\exp(-H)$ of its states. Right: density of the energy $H$ of the states that such a path visits, $\\exp(-H)$, and of those that are chosen with weights $\\exp(-H)$, $2\\exp(-2H)$.", "name": "fig-sgnuts-weights"}, "image": {"alt": "Left: a path that winds around the origin of the phase plane; discs near the origin are large, those far from it hardly seen. Right: two falling curves, the one for the chosen states starts twice as high and falls twice as fast."}} tags=["hide-input"]
 generator, silent = (
@@ -257,7 +258,7 @@ plt.show()
 # ## The corrected sampler
 #
 # The correction is the palindromic step and equal weights.
-# With equal weights the choice becomes simple: the new half always wins, and of its states each is as likely. This is page 11's `grow` with that choice (its tests for a turn are folded, in a form that draws no line between a whole path and a new half):
+# With equal weights the choice becomes simple: the sample is always from the new half, and each of its states is equally likely. This is page 11's `grow` with that choice (its tests for a turn are folded):
 
 
 # %% tags=["hide-input"]
@@ -302,11 +303,11 @@ def one_tree(theta, step, max_depth, generator):
 
 # %% [markdown]
 # `SGNUTS` in the package does this for many chains; `weights="energy"` and `integrator="drift_kick"` give the report's version back.
-# How the report chooses a state it does not say in detail (p. 14), so these weights are our reading; {doc}`/book/appendix/errata` looks at its program.
+# The report does not say in detail how it chooses a state (p. 14), so these weights are our reading; {doc}`/book/appendix/errata` looks at its program.
 #
 # Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
 # Both keep the momentum from tree to tree. With fresh momenta, which bring some of the heat back, the weights of NUTS give about 0.74.
-# The sampler as we read the report, which also drifts first, has no closed form; it gives about 0.78, because its second error, of order $\varepsilon$, heats what the weights cool.
+# The sampler as we read the report, which also drifts first, has no closed form; it gives about 0.78, because its second error, of order $\varepsilon$, widens the distribution that the weights make too narrow.
 
 # %% tags=["hide-input"]
 show_scoreboard(13)
@@ -369,7 +370,9 @@ claim(
 # %% [markdown]
 # ## Is it worth it?
 #
-# The corrected sampler is as right as SGHMC: on a Gaussian it has no bias if the momentum is kept, and one of order $\varepsilon^2$ with fresh momenta; elsewhere it has one of order $\varepsilon^2$ for constant noise, and of order $\varepsilon$ where a constant $\hat B$ misses noise that depends on the position.
+# The corrected sampler is as accurate as SGHMC.
+# On a Gaussian it has no bias if the momentum is kept, and one of order $\varepsilon^2$ with fresh momenta.
+# On other targets its bias is of order $\varepsilon^2$ if the noise is constant and the chain forgets its start fast enough (measured, not proved), and of order $\varepsilon$ if the noise depends on the position and $\hat B$ does not.
 # The minibatch must be fresh at each step; the report's program holds one for a whole tree, and then the bias does not vanish with $\varepsilon$ at all.
 #
 # It finds its path length by itself, but pays for steps that it throws away.
@@ -377,15 +380,15 @@ claim(
 # {doc}`/book/further/sgnuts_measured` has these measurements, and {doc}`/book/studies/sgnuts_on_networks` those on networks.
 # The palindromic step is worth more than the sampler: it costs the same as Algorithm 2, has no bias in a bowl, and can be used by SGHMC itself.
 #
-# **To remember:** the minibatch has already paid the energy. On a path with friction and noise all states count alike, at any stable step size, because such a path already visits the energies at the right rate.
+# **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian, at any stable step size, and up to a small error of the step elsewhere.
 #
 # ## The whole story
 #
 # Follow the scoreboard from the top.
 # Metropolis and HMC are right because they reject.
-# A minibatch cannot reject, so its noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
+# With minibatches nothing can be rejected, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
 # And what was right without noise (the weights of NUTS) can be wrong with it.
-# An accuracy of 0.94 on MNIST did not show the last of these errors. All of them show in one variance that is known exactly.
+# The report's accuracy of 0.94 on MNIST did not show the last of these errors. All of them show in one variance that is known exactly.
 #
 # ## Change it
 #
@@ -398,7 +401,7 @@ claim(
 # ````{exercise}
 # :label: ex-sgnuts-yourself
 #
-# **Write it yourself.** The report steps as SGHMC does, drift first. Write its backward step, flip, step, flip, with mass 1 and $\hat B = 0$, on a given number $\xi$ for the noise, and check that it is "flip, step, flip".
+# **Write it yourself.** The report steps as SGHMC does, drift first. Write its backward step, with mass 1 and $\hat B = 0$, on a given number $\xi$ for the noise, and compare it with flip, the package's step, flip.
 # Which $\xi$ does the forward step see?
 #
 # ```python
@@ -414,7 +417,7 @@ claim(
 # :class: dropdown
 #
 # Flip: the momentum is $-r$. Step: $\theta' = \theta - \varepsilon r$ and $-r - \varepsilon\nabla U(\theta') + \varepsilon Cr + \xi$. Flip: $r' = r + \varepsilon\nabla U(\theta') - \varepsilon Cr - \xi$.
-# So the forward step sees $-\xi$, which has the same law as $\xi$.
+# So the forward step sees $-\xi$, which has the same distribution as $\xi$.
 #
 # ```python
 # def my_backward_step(theta, r, gradient, xi, step_size, friction):
@@ -455,7 +458,7 @@ claim(
 # ```{exercise}
 # :label: ex-sgnuts-two
 #
-# A tree of two states: from $z$ go to $z'$, one step forward or backward with probability one half each, and accept with probability $e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$. Let {eq}`eq-flip-balance` hold with $\mu = e^{-H}$. Show directly that the law $e^{-2H}$ is invariant.
+# A tree of two states: from $z$ go to $z'$, one step forward or backward with probability one half each, and accept with probability $e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$. Let {eq}`eq-flip-balance` hold with $\mu = e^{-H}$. Show directly that the density $e^{-2H}$ is invariant.
 # ```
 #
 # ```{solution} ex-sgnuts-two
