@@ -123,14 +123,8 @@ def check_instance(
 
 
 def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many
-    axes as are named; ``"..."`` is any number of them.
-
-    Args:
-        name: the argument's name.
-        value: what was given.
-        axes: the names of its axes, for the message.
-        floating: whether the numbers must be of a floating-point type.
+    """Raise a ValueError unless ``value`` is a tensor of finite numbers, floating-point
+    ones by default, with as many axes as are named; ``"..."`` is any number of them.
 
     Example:
         >>> check_tensor("inputs", [1.0, 2.0], "n", "features")
@@ -170,11 +164,9 @@ def check_dims(**given: Any) -> None:
     values = {name: getattr(value, "value", value) for name, value in given.items()}
     axes = {n: x for n, x in values.items() if isinstance(x, Tensor) and x.ndim}
     dims = {name: value.shape[-1] for name, value in axes.items()}
-    if len(set(dims.values())) > 1:
-        listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
-        raise ValueError(f"the numbers of coordinates do not agree: {listed}")
-    # what is multiplied
+    # of what is multiplied
     types = {name: value.dtype for name, value in axes.items() if value.ndim > 1}
-    if len(set(types.values())) > 1:
-        listed = ", ".join(f"{name} is of {dtype}" for name, dtype in types.items())
-        raise ValueError(f"the types of numbers do not agree: {listed}")
+    for what, found in (("numbers of coordinates", dims), ("types of numbers", types)):
+        if len(set(found.values())) > 1:
+            listed = ", ".join(f"{name} has {each}" for name, each in found.items())
+            raise ValueError(f"the {what} do not agree: {listed}")

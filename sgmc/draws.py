@@ -37,7 +37,6 @@ class Draws:
         complete: whether all the draws asked for are there.
 
     Example:
-        >>> import torch
         >>> from sgmc.kernels import HMC
         >>> from sgmc.targets import Gaussian
         >>> from sgmc.sampling import sample
@@ -154,13 +153,12 @@ class Draws:
         """Write everything to one file, which :meth:`load` reads.
 
         Example:
-            >>> import tempfile, torch
+            >>> import tempfile
             >>> draws = Draws(torch.zeros(5, 2, 3), kernel="SGLD(0.1)", seed=7)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     draws.save(f"{folder}/draws.pt")
-            ...     again = Draws.load(f"{folder}/draws.pt")
-            >>> again.samples.shape, again.kernel, again.seed
-            (torch.Size([5, 2, 3]), 'SGLD(0.1)', 7)
+            ...     Draws.load(f"{folder}/draws.pt").samples.shape
+            torch.Size([5, 2, 3])
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {"samples": self._named(""), "statistics": self.statistics}
@@ -196,8 +194,7 @@ class Draws:
                 two of them one seed, so that their chains are the same.
 
         Example:
-            >>> import torch
-            >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
+                >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
@@ -262,8 +259,9 @@ class Draws:
             dims: the names of the dimensions of each variable, chain and draw apart.
 
         Example:
-            >>> import torch
-            >>> draws = Draws(torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)})
+                >>> draws = Draws(
+                ...     torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)}
+                ... )
             >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
             ['posterior', 'sample_stats']
         """

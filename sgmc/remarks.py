@@ -184,7 +184,7 @@ def virial_ratio(
         potential: the target.
         samples: θ, ``(num_samples, chains, dim)``.
         generator: the source of fresh minibatches, one for each sample.
-        temperature: T, of the target exp(−U/T).
+        temperature: T.
 
     Returns:
         ``(num_samples, chains)``.
@@ -233,14 +233,9 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
 def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
-    """Say if the second half of a run left the support of its target, or is too wide or
-    too narrow for it, by at most a hundred further gradients.
-
-    Args:
-        kernel: what made the samples.
-        potential: the target.
-        samples: ``(num_samples, chains, dim)``.
-        seed: seed of the run.
+    """Say if the second half of a run's samples ``(num_samples, chains, dim)`` left the
+    support of its target, or is too wide or too narrow for it, by at most a hundred
+    further gradients.
     """
     half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
@@ -274,12 +269,8 @@ def remark_target(
 
 
 def remark_virial(values: Tensor, cause: str = "") -> list[str]:
-    """Say if the virial ratio of a run is off by more than a fifth, and by more than
-    chance explains in one run of three million.
-
-    Args:
-        values: the ratios ``(num_samples, chains)`` of :func:`virial_ratio`.
-        cause: what the kernel says of it.
+    """Say if the ratios ``(num_samples, chains)`` of :func:`virial_ratio` are off by
+    more than a fifth, and by more than chance explains in one run of two million.
 
     Example:
         >>> hot = 4 + torch.randn(100, 4, generator=torch.Generator().manual_seed(0))

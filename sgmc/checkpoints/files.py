@@ -65,8 +65,7 @@ class Checkpoint:
         """Read what was saved, onto the CPU; None if the file is not there.
 
         Args:
-            settings: what the run depends on, by name; a change of any makes it
-                another run.
+            settings: what the run depends on, by name.
 
         Raises:
             ValueError: if a setting holds something whose content cannot be told.
@@ -124,7 +123,7 @@ class Checkpoint:
 def _check_sum(path: Path) -> None:
     """Compare a file, which need not fit into memory, with the checksum at its end."""
     content = np.memmap(path, np.uint8, "r")
-    digest = hashlib.sha256(content[:-32]).digest()
+    digest = hashlib.sha256(content[:-32].data).digest()
     if digest != content[-32:].tobytes():
         raise ValueError("checksum")
 
