@@ -355,6 +355,10 @@ class _Columns:
 
     def load(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
         """Take over what :meth:`first` gave."""
+        if any(values.ndim < 2 for values in saved.values()):
+            raise LookupError(
+                "statistics without an axis of chains, as earlier versions wrote"
+            )
         if not self.columns:
             self.make_room({name: x[0].to(device) for name, x in saved.items()})
         for name, values in saved.items():

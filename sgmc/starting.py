@@ -1,5 +1,5 @@
-"""What is checked once, before a run starts: that its parts are what they should be,
-and that a model means what it says.
+"""What is checked once, before a run starts: its parts, and that a model means what it
+says.
 """
 
 from typing import Any
@@ -15,11 +15,7 @@ from sgmc.randomness import normal_like
 
 def check_kernel(kernel: Kernel) -> None:
     """Raise a ValueError unless it is a kernel."""
-    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
-        raise ValueError(
-            "kernel must be an object with init, step and diagnose, such as "
-            f"SGHMC(...), but it is {shown(kernel)}"
-        )
+    check_instance("kernel", kernel, Kernel, "SGHMC(0.1, 3.0)")
 
 
 def check_start(potential: Potential, position: Tensor, seed: int) -> None:
