@@ -148,12 +148,11 @@ class _Run:
 
     def __post_init__(self):
         self.generator = Generator(self.start.device).manual_seed(self.seed)
-        self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
-        self.samples = _Columns("collect", self.num_samples)
-        self.samples.make_room(self.collected())
-        self.statistics = _Columns("a kernel's info", self.num_samples)
-        self.is_early = True
+        self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
+        self.samples, self.is_early = self.room_for(self.collected()), True
+        # of each a tensor, or a list where it is one number for all chains
+        self.statistics: dict[str, Any] = {}
 
     def advance(self) -> None:
         """Take a step, and keep what a draw keeps if it ends in one."""
@@ -173,13 +172,26 @@ class _Run:
             ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
-            self.samples.put(drawn - 1, self.collected())
-            self.statistics.put(drawn - 1, self.learned(info))
+            statistics = learned(info)
+            self.statistics = self.statistics or self.room_for(statistics)
+            _keep("collect", self.samples, drawn - 1, self.collected())
+            _keep("a kernel's info", self.statistics, drawn - 1, statistics)
         self.done += 1
         if self.is_early:
-            self.look_early(self.learned(info))
+            self.look_early(learned(info))
         if self.done % _CHECK_EVERY == 0:
             self.check()
+
+    def look_early(self, known: dict[str, Any]) -> None:
+        """Say soon if the noise exceeds the friction, for the run may be a long one."""
+        found = {name: torch.as_tensor(value)[None] for name, value in known.items()}
+        clipped, steps = found.get("clipped"), _EARLY
+        if clipped is not None:
+            steps = int(found["num_gradients"].max())
+            if steps >= _EARLY and clipped.mean() > 0.1 * steps:
+                for remark in self.kernel.diagnose(self.by_chain(found))[:1]:
+                    warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
+        self.is_early = steps < _EARLY
 
     def collected(self) -> dict[str, Tensor]:
         """Take what a draw keeps of the positions: one tensor has the empty name."""
@@ -196,36 +208,64 @@ class _Run:
                 )
         return kept
 
-    def learned(self, info: Any) -> dict[str, Tensor]:
-        """Take what a step learned, ``(chains, ...)`` each: a number for every chain,
-        and what an info has from another kernel; what is None is left out.
-        """
-        found: dict[str, Tensor] = {}
-        for name, value in zip(info._fields, info, strict=True):
-            inner = self.learned(value) if isinstance(value, tuple) else {}
-            if twice := sorted(inner.keys() & {*found, *info._fields}):
-                raise ValueError(
-                    f"{type(info).__name__} has {twice} of its own and from another "
-                    "kernel: give one another name"
-                )
-            found |= inner
-            if isinstance(value, Tensor):
-                found[name] = value
-            elif not isinstance(value, tuple | None):
-                found[name] = torch.full(
-                    self.start.shape[:1], value, device=self.start.device
-                )
-        return found
+    def room_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        number = self.num_samples
+        try:
+            return {
+                name: x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
+                for name, x in values.items()
+            }
+        except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
+            raise ValueError(
+                f"num_samples is {number}, and memory has no room for so many: take "
+                "fewer, or keep less of each by collect"
+            ) from error
 
-    def look_early(self, found: dict[str, Tensor]) -> None:
-        """Say soon if the noise exceeds the friction, for the run may be a long one."""
-        steps = int(found["num_gradients"].max()) if "clipped" in found else _EARLY
-        self.is_early = steps < _EARLY
-        if steps >= _EARLY and "clipped" in found:
-            if found["clipped"].mean() > 0.1 * steps:
-                found = {name: value[None] for name, value in found.items()}
-                for remark in self.kernel.diagnose(found)[:1]:
-                    warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
+    @property
+    def num_drawn(self) -> int:
+        return max(0, self.done - self.warm_up) // self.thinning
+
+    def kept(self, number: int) -> tuple[dict[str, Tensor], ...]:
+        """Give the first so many samples and statistics, as views."""
+        return tuple(
+            {name: torch.as_tensor(value)[:number] for name, value in each.items()}
+            for each in (self.samples, self.statistics)
+        )
+
+    def by_chain(self, statistics: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Repeat for each chain what is one number for all of them."""
+        chains, device = len(self.start), self.start.device
+        return {
+            name: (x if x.ndim > 1 else x[:, None].expand(-1, chains)).to(device)
+            for name, x in statistics.items()
+        }
+
+    def draws(self, num_drawn: int | None = None) -> Draws:
+        number = self.num_drawn if num_drawn is None else num_drawn
+        samples, statistics = self.kept(number)
+        return Draws(
+            samples=samples.get("", samples),
+            statistics=self.by_chain(statistics),
+            kernel=str(self.kernel),
+            seed=self.seed,
+            warm_up=self.warm_up,
+            thinning=self.thinning,
+            seconds=self.seconds + time.monotonic() - self.started,
+            complete=number == self.num_samples,
+        )
+
+    def remarks(self) -> list[str]:
+        """Say what speaks against the draws, until something explains the rest."""
+        if self.num_drawn == 0:
+            return []
+        samples, start = self.kept(self.num_drawn)[0], self.start
+        found = self.kernel.diagnose(self.draws().statistics)
+        found += remark_stuck(start, self.state.position, self.done)
+        if not found and LOOK_AT_WIDTH and self.collect is None:
+            found = remark_target(self.kernel, self.potential, samples[""], self.seed)
+        if not found and (LOOK_AT_WIDTH or len(start) > 1):
+            found = remark_disagreement(samples, None if self.collect else start)
+        return found
 
     def check(self) -> None:
         """Raise a DivergenceError if a position is not finite, which stays so."""
@@ -233,9 +273,9 @@ class _Run:
         if finite.all():
             return
         chain, good = int((~finite).nonzero()[0]), self.num_drawn
-        for value in self.samples.first(good).values():
-            finite = value.flatten(1).isfinite().all(-1)
-            good = min(good, int(finite.cumprod(0).sum()))
+        for value in self.samples.values():
+            finite = value[:good].flatten(1).isfinite().all(-1)
+            good = int(finite.cumprod(0).sum())
         raise DivergenceError(
             f"the position of chain {chain} stopped being finite, at or shortly "
             f"before step {self.done}: the step_size of {self.kernel} is too large for "
@@ -245,41 +285,6 @@ class _Run:
             self.draws(good),
         )
 
-    def remarks(self) -> list[str]:
-        """Say what speaks against the draws, until something explains the rest."""
-        if self.num_drawn == 0:
-            return []
-        draws, samples = self.draws(), self.samples.first(self.num_drawn)
-        found = self.kernel.diagnose(draws.statistics)
-        found += remark_stuck(self.start, self.state.position, self.done)
-        if not found and LOOK_AT_WIDTH and self.collect is None:
-            found = remark_target(self.kernel, self.potential, samples[""], self.seed)
-        if not found and (LOOK_AT_WIDTH or len(self.start) > 1):
-            start = self.start if self.collect is None else None
-            found = remark_disagreement(samples, start)
-        return found
-
-    @property
-    def num_drawn(self) -> int:
-        return max(0, self.done - self.warm_up) // self.thinning
-
-    def total_seconds(self) -> float:
-        return self.seconds + time.monotonic() - self.started
-
-    def draws(self, num_drawn: int | None = None) -> Draws:
-        number = self.num_drawn if num_drawn is None else num_drawn
-        samples = self.samples.first(number)
-        return Draws(
-            samples=samples.get("", samples),
-            statistics=self.statistics.first(number),
-            kernel=str(self.kernel),
-            seed=self.seed,
-            warm_up=self.warm_up,
-            thinning=self.thinning,
-            seconds=self.total_seconds(),
-            complete=number == self.num_samples,
-        )
-
     def settings(self) -> dict[str, object]:
         # without num_samples: a run may be extended
         names = [field.name for field in fields(self) if field.name != "num_samples"]
@@ -287,11 +292,13 @@ class _Run:
 
     def state_dict(self) -> dict[str, Any]:
         # clones, for a view would be written with all that it is a view of
-        kept = [each.first(self.num_drawn) for each in (self.samples, self.statistics)]
-        samples, statistics = tree_map(torch.clone, kept)
+        samples, statistics = (
+            {name: value.clone() for name, value in each.items()}
+            for each in self.kept(self.num_drawn)
+        )
         return {
             "done": self.done,
-            "seconds": self.total_seconds(),
+            "seconds": self.seconds + time.monotonic() - self.started,
             "state": flatten(self.state),
             "generator": self.generator.get_state(),
             "samples": samples,
@@ -302,67 +309,18 @@ class _Run:
         self.done, self.seconds = saved["done"], saved["seconds"]
         self.state, self.is_early = unflatten(saved["state"], self.state), False
         self.generator.set_state(saved["generator"].cpu())
-        if self.num_drawn > self.num_samples:
+        drawn, statistics = self.num_drawn, saved["statistics"]
+        if drawn > self.num_samples:
             raise ValueError(
-                f"num_samples is {self.num_samples}, but the checkpoint holds "
-                f"{self.num_drawn} draws: ask for at least {self.num_drawn}"
+                f"num_samples is {self.num_samples}, but the checkpoint holds {drawn} "
+                f"draws: ask for at least {drawn}"
             )
-        self.samples.load(saved["samples"], self.start.device)
-        self.statistics.load(saved["statistics"], self.start.device)
-
-
-class _Columns:
-    """Tensors ``(num_samples, chains, ...)`` by name, which the draws fill."""
-
-    def __init__(self, source: str, num_samples: int):
-        self.source, self.num_samples = source, num_samples
-        self.columns: dict[str, Tensor] = {}
-
-    def make_room(self, values: Mapping[str, Tensor]) -> None:
-        number = self.num_samples
-        try:
-            self.columns = {
-                name: x.new_empty((number, *x.shape)) for name, x in values.items()
-            }
-        except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
-            raise ValueError(
-                f"num_samples is {number}, and memory has no room for so many: take "
-                "fewer, or keep less of each by collect"
-            ) from error
-
-    def put(self, index: int, values: Mapping[str, Tensor]) -> None:
-        """Keep the values of a draw, which have the names and shapes of the first."""
-        if not self.columns:
-            self.make_room(values)
-        room = {name: tuple(x.shape[1:]) for name, x in self.columns.items()}
-        given = {name: tuple(x.shape) for name, x in values.items()}
-        if given != room:
-            raise ValueError(
-                f"{self.source} must give the same names and shapes at every draw, but "
-                f"gave {[*room]} of {[*room.values()]} and then {[*given]} of "
-                f"{[*given.values()]}"
-            )
-        for name, value in values.items():
-            column = self.columns[name]
-            if value.is_floating_point() > column.is_floating_point():
-                # such as a step size that was whole at first
-                column = self.columns[name] = column.to(value.dtype)
-            column[index] = value
-
-    def first(self, number: int) -> dict[str, Tensor]:
-        """Give what the first draws filled, as views."""
-        return {name: column[:number] for name, column in self.columns.items()}
-
-    def load(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Take over what :meth:`first` gave."""
-        if any(values.ndim < 2 for values in saved.values()):
-            raise LookupError(
-                "statistics without an axis of chains, as earlier versions wrote"
-            )
-        if not self.columns:
-            self.make_room({name: x[0].to(device) for name, x in saved.items()})
-        for name, values in saved.items():
-            self.columns[name][: len(values)] = values
+        numbers = {name: x.tolist() for name, x in statistics.items() if x.ndim == 1}
+        tensors = {name: x for name, x in statistics.items() if x.ndim > 1}
+        rooms = self.room_for({name: x[0] for name, x in tensors.items()})
+        self.statistics = {name: (rooms | numbers)[name] for name in statistics}
+        for name, value in (saved["samples"] | tensors).items():
+            (self.samples | rooms)[name][:drawn] = value
 
 
 def _filled_up(draws: Draws, num_samples: int) -> Draws:
@@ -375,6 +333,44 @@ def _filled_up(draws: Draws, num_samples: int) -> Draws:
 
     samples, statistics = tree_map(fill, (draws.samples, draws.statistics))
     return replace(draws, samples=samples, statistics=statistics)
+
+
+def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:
+    if new.keys() != kept.keys():
+        raise ValueError(
+            f"{what} must give the same names at every draw, but gave {sorted(kept)} "
+            f"and then {sorted(new)}"
+        )
+    for name, value in new.items():
+        column = kept[name]
+        if isinstance(column, list):
+            column[index:] = [value]
+        elif isinstance(value, Tensor) and value.shape == column.shape[1:]:
+            column[index] = value
+        else:
+            raise ValueError(
+                f"{what} must give one shape at every draw, but gave {name} "
+                f"{tuple(column.shape[1:])} and then {shown(value)}"
+            )
+
+
+def learned(info: Any) -> dict[str, Any]:
+    """List what an info holds by name, and what it has from another kernel; what is
+    None is left out.
+    """
+    found: dict[str, Any] = {}
+    for name, value in zip(info._fields, info, strict=True):
+        if isinstance(value, tuple):
+            inner = learned(value)
+            if twice := sorted(inner.keys() & {*found, *info._fields}):
+                raise ValueError(
+                    f"{type(info).__name__} has {twice} of its own and from another "
+                    "kernel: give one another name"
+                )
+            found |= inner
+        elif value is not None:
+            found[name] = value
+    return found
 
 
 def flatten(state: Any) -> list:
