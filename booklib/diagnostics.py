@@ -9,14 +9,8 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_count,
-    check_edges,
-    check_instance,
-    check_probabilities,
-    check_tensor,
-    is_number,
-)
+from booklib.checks import check_edges, check_probabilities
+from sgmc.checks import check_count, check_instance, check_tensor, is_number
 from sgmc.potentials import Potential
 
 

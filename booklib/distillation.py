@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_probabilities,
-)
+from booklib.checks import check_probabilities
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior, Softmax
 

@@ -15,14 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from booklib.checks import check_edges
 from booklib.diagnostics import check_bounds, check_coordinates
-from sgmc.checks import (
-    check_count,
-    check_edges,
-    check_instance,
-    check_positive,
-    check_tensor,
-)
+from sgmc.checks import check_count, check_instance, check_positive, check_tensor
 from sgmc.potentials import Potential
 
 # The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most

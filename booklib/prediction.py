@@ -9,13 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sgmc.checks import (
-    check_count,
-    check_instance,
-    check_probabilities,
-    check_tensor,
-    is_number,
-)
+from booklib.checks import check_probabilities
+from sgmc.checks import check_count, check_instance, check_tensor, is_number
 
 
 def average_predictions(probabilities: Tensor) -> Tensor:

@@ -1,14 +1,10 @@
-"""Checks at the door: each names the argument, what was given, and what is allowed.
-
-jaxtyping and beartype check shapes and types, but no ranges, and do not say what to do.
-"""
+"""Checks at the door: each names the argument, what was given, and what is allowed."""
 
 import math
 from collections.abc import Callable
 from types import UnionType
 from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -96,6 +92,7 @@ def shown(value: object) -> str:
     it is, anything else by its type.
 
     Example:
+        >>> import torch
         >>> shown(torch.zeros(3, 2)), shown([1.0]), shown(0.5)
         ('(3, 2) of torch.float32', 'a list', '0.5')
     """
@@ -126,14 +123,8 @@ def check_instance(
 
 
 def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many
-    axes as are named; ``"..."`` is any number of them.
-
-    Args:
-        name: the argument's name.
-        value: what was given.
-        axes: the names of its axes, for the message.
-        floating: whether the numbers must be of a floating-point type.
+    """Raise a ValueError unless ``value`` is a tensor of finite numbers, floating-point
+    ones by default, with as many axes as are named; ``"..."`` is any number of them.
 
     Example:
         >>> check_tensor("inputs", [1.0, 2.0], "n", "features")
@@ -150,10 +141,9 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
         if hasattr(value, "__len__") and not array:  # a loader, a data set
             remedy = "put its examples together by torch.stack or torch.cat"
         raise ValueError(f"{name} must be {form}, but it is {shown(value)}: {remedy}")
-    enough = (
-        value.ndim >= len(axes) - 1 if axes[0] == "..." else value.ndim == len(axes)
-    )
-    if not enough or value.is_complex() or floating > value.is_floating_point():
+    more = value.ndim - len(axes)
+    right = more >= -1 if axes[0] == "..." else more == 0
+    if not right or value.is_complex() or floating > value.is_floating_point():
         raise ValueError(f"{name} must be {form}, but it is {shown(value)}")
     if value.numel() == 0 or value.is_meta:
         what = "holds no numbers, on the device meta" if value.is_meta else "is empty"
@@ -167,29 +157,6 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
         )
 
 
-def check_probabilities(name: str, value: Any, *axes: str) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over
-    the last axis, up to rounding.
-
-    Example:
-        >>> check_probabilities(
-        ...     "probabilities", torch.tensor([[3.0, -1.0]]), "n", "classes"
-        ... )
-        Traceback (most recent call last):
-        ValueError: probabilities must be at least 0 with sum 1 over classes, but go
-            down to -1 and sum to 2...2: give no logits or logs
-    """
-    check_tensor(name, value, *axes)
-    smallest, sums = float(value.min()), value.sum(-1, dtype=torch.float64)
-    # half precision, which has three digits, will do
-    if smallest < 0 or (sums - 1).abs().max() > 0.01:
-        raise ValueError(
-            f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to "
-            f"{smallest:.4g} and sum to "
-            f"{float(sums.min()):.4g}...{float(sums.max()):.4g}: give no logits or logs"
-        )
-
-
 def check_dims(**given: Any) -> None:
     """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are
     tensors have one number of coordinates, and suit.
@@ -197,21 +164,9 @@ def check_dims(**given: Any) -> None:
     values = {name: getattr(value, "value", value) for name, value in given.items()}
     axes = {n: x for n, x in values.items() if isinstance(x, Tensor) and x.ndim}
     dims = {name: value.shape[-1] for name, value in axes.items()}
-    if len(set(dims.values())) > 1:
-        listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
-        raise ValueError(f"the numbers of coordinates do not agree: {listed}")
-    # what is multiplied
+    # of what is multiplied
     types = {name: value.dtype for name, value in axes.items() if value.ndim > 1}
-    if len(set(types.values())) > 1:
-        listed = ", ".join(f"{name} is of {dtype}" for name, dtype in types.items())
-        raise ValueError(f"the types of numbers do not agree: {listed}")
-
-
-def check_edges(edges: Tensor) -> None:
-    """Raise a ValueError unless the edges of bins increase."""
-    check_tensor("edges", edges, "bins + 1", floating=False)
-    if len(edges) < 2 or not (edges.diff() > 0).all():
-        raise ValueError(
-            "edges must be at least two numbers that increase, but they are "
-            f"{edges.tolist()}"
-        )
+    for what, found in (("numbers of coordinates", dims), ("types of numbers", types)):
+        if len(set(found.values())) > 1:
+            listed = ", ".join(f"{name} has {each}" for name, each in found.items())
+            raise ValueError(f"the {what} do not agree: {listed}")

@@ -1,12 +1,13 @@
 """What comes out of a run, and the way from there to files and to ArviZ."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_instance, shown
 
@@ -27,24 +28,19 @@ class Draws:
         samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions
             unless the run collected something else, a dictionary of such tensors if it
             collected several.
-        statistics: what the kernel's steps learned, each ``(num_samples, chains)``, or
-            with further axes.
+        statistics: what the kernel's steps learned, ``(num_samples, chains, ...)``.
         kernel: the kernel, printed.
         seed: the seed of the run's generator, or those of the runs that were pooled.
         warm_up: number of calls of the kernel thrown away at the start.
         thinning: number of calls of the kernel from one draw to the next.
         seconds: wall-clock time of the run.
-        complete: whether all the draws asked for are there; false after an
-            interruption.
+        complete: whether all the draws asked for are there.
 
     Example:
-        >>> import torch
         >>> from sgmc.kernels import HMC
         >>> from sgmc.targets import Gaussian
         >>> from sgmc.sampling import sample
-        >>> draws = sample(
-        ...     HMC(0.5, 3), Gaussian.standard(2), torch.zeros(8, 2), num_samples=100
-        ... )
+        >>> draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(8, 2), 100)
         >>> mean, standard_error = draws.mean_and_standard_error()
         >>> mean.shape, bool((mean.abs() < 5 * standard_error).all())
         (torch.Size([2]), True)
@@ -69,19 +65,14 @@ class Draws:
 
     def _named(self, name: str) -> dict[str, Tensor]:
         """Give the samples by name; a single tensor gets the given one."""
-        if isinstance(self.samples, dict):
-            return self.samples
-        return {name: self.samples}
+        return self.samples if isinstance(self.samples, dict) else {name: self.samples}
 
     def __len__(self) -> int:
         return len(next(iter(self._named("samples").values())))
 
     def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
         """Average over draws and chains, with the Monte Carlo standard error from the
-        spread between chains.
-
-        Chains are independent, so their averages are independent draws of the estimate:
-        no estimate of autocorrelation is needed.
+        spread of the chains' averages, which are independent.
 
         Args:
             function: a function f of the samples that keeps their first two axes;
@@ -92,9 +83,8 @@ class Draws:
             The mean and its standard error, each with the shape of one draw.
 
         Raises:
-            ValueError: with no draws; with fewer than two chains, where ArviZ's
-                ``mcse`` is the estimate to use; with several tensors and no choice; or
-                if the function gives something else.
+            ValueError: with no draws, one chain alone, several tensors and no choice,
+                or a function that gives something else.
         """
         values = self._values(function)
         chains = values.shape[1]
@@ -118,8 +108,8 @@ class Draws:
             The averages ``(chains, ...)``.
 
         Raises:
-            ValueError: if the run has no such statistic, or several tensors and no
-                choice; or if the function gives something else.
+            ValueError: if the run has no such statistic with one number a draw, or as
+                :meth:`mean_and_standard_error` does.
         """
         if not isinstance(weights, str) or weights not in self.statistics:
             raise ValueError(
@@ -141,9 +131,8 @@ class Draws:
         return (weight * values).sum(0) / weight.sum(0)
 
     def _values(self, function) -> Tensor:
-        check_instance(
-            "function", function, Callable | None, "lambda samples: samples**2"
-        )
+        example = "lambda samples: samples**2"
+        check_instance("function", function, Callable | None, example)
         values = self.samples if function is None else function(self.samples)
         if isinstance(values, dict):
             raise ValueError(
@@ -164,19 +153,17 @@ class Draws:
         """Write everything to one file, which :meth:`load` reads.
 
         Example:
-            >>> import tempfile, torch
+            >>> import tempfile
             >>> draws = Draws(torch.zeros(5, 2, 3), kernel="SGLD(0.1)", seed=7)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     draws.save(f"{folder}/draws.pt")
-            ...     again = Draws.load(f"{folder}/draws.pt")
-            >>> again.samples.shape, again.kernel, again.seed
-            (torch.Size([5, 2, 3]), 'SGLD(0.1)', 7)
+            ...     Draws.load(f"{folder}/draws.pt").samples.shape
+            torch.Size([5, 2, 3])
         """
-        # clones, for a view would be written with all that it is a view of
-        copied = {"samples": self._named(""), "statistics": self.statistics}
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, tensors in copied.items():
-            content[name] = {key: value.clone() for key, value in tensors.items()}
+        tensors = {"samples": self._named(""), "statistics": self.statistics}
+        # clones, for a view would be written with all that it is a view of
+        content |= tree_map(torch.clone, tensors)
         torch.save({**content, "torch": str(torch.__version__)}, path)
 
     @classmethod
@@ -207,8 +194,7 @@ class Draws:
                 two of them one seed, so that their chains are the same.
 
         Example:
-            >>> import torch
-            >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
+                >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
@@ -216,37 +202,36 @@ class Draws:
         if not right or not all(isinstance(run, cls) for run in runs):
             raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []
+        alike = {
+            "kernel": [run.kernel for run in runs],
+            "warm_up": [run.warm_up for run in runs],
+            "thinning": [run.thinning for run in runs],
+            "number of draws": [len(run) for run in runs],
+            "names of their samples": [sorted(run._named("")) for run in runs],
+            "names of their statistics": [sorted(run.statistics) for run in runs],
+        }
+        for what, (one, *others) in alike.items():
+            for other in others:
+                if one != other:
+                    raise ValueError(f"runs differ in {what}: {one} and {other}")
         for run in runs:
             seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]
-            for name in ("kernel", "warm_up", "thinning", "__len__"):
-                one, other = getattr(first, name), getattr(run, name)
-                one, other = (one(), other()) if callable(one) else (one, other)
-                if one != other:
-                    what = "number of draws" if name == "__len__" else name
-                    raise ValueError(f"runs differ in {what}: {one} and {other}")
         if len(set(seeds)) < len(seeds):
             raise ValueError(
                 f"runs have the seeds {seeds}: those of one seed have the same random "
                 "numbers, so give each run another seed"
             )
-
-        def join(name: str, parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-            if any(part.keys() != parts[0].keys() for part in parts):
-                raise ValueError(f"runs differ in the names of their {name}")
-            return {
-                key: torch.cat([part[key] for part in parts], 1) for key in parts[0]
-            }
-
-        samples = join("samples", [run._named("") for run in runs])
-        return cls(
-            samples.get("", samples),
-            join("statistics", [run.statistics for run in runs]),
-            first.kernel,
-            tuple(seeds),
-            first.warm_up,
-            first.thinning,
-            sum(run.seconds for run in runs),
-            all(run.complete for run in runs),
+        samples, statistics = (
+            {key: torch.cat([part[key] for part in parts], 1) for key in parts[0]}
+            for parts in ([r._named("") for r in runs], [r.statistics for r in runs])
+        )
+        return replace(
+            first,
+            samples=samples.get("", samples),
+            statistics=statistics,
+            seed=tuple(seeds),
+            seconds=sum(run.seconds for run in runs),
+            complete=all(run.complete for run in runs),
         )
 
     def to_arviz(
@@ -264,7 +249,7 @@ class Draws:
         Args:
             name: of the samples, where they are a single tensor.
             posterior: what was sampled, if the samples are its positions: they are cut
-                into its parameters by name where it has such (``named``), and a group
+                into its named parameters, if it has such, and a group
                 ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
                 and ``arviz.compare``.
             predictive: for a group ``posterior_predictive``, by name: functions from
@@ -274,22 +259,21 @@ class Draws:
             dims: the names of the dimensions of each variable, chain and draw apart.
 
         Example:
-            >>> import torch
-            >>> draws = Draws(torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)})
+                >>> draws = Draws(
+                ...     torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)}
+                ... )
             >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
             ['posterior', 'sample_stats']
         """
         check_instance("name", name, str, '"position"')
         example = '{"y": lambda position: ...}'
         check_instance("predictive", predictive, Mapping | None, example)
-        # here, because it takes a second to import and most users of draws do without
-        import arviz
+        import arviz  # which takes a second, and most users of draws do without
 
+        statistics = {ARVIZ.get(key, key): x for key, x in self.statistics.items()}
         groups: dict[str, Any] = {
             "posterior": self._named(name),
-            "sample_stats": {
-                ARVIZ.get(key, key): value for key, value in self.statistics.items()
-            },
+            "sample_stats": statistics,
         }
         if posterior is not None:
             if hasattr(posterior, "named"):
@@ -302,11 +286,7 @@ class Draws:
             groups["posterior_predictive"] = self._each(
                 lambda x: {key: function(x) for key, function in predictive.items()}
             )
-        for group, tensors in groups.items():
-            groups[group] = {
-                key: value.transpose(0, 1).cpu().numpy()
-                for key, value in tensors.items()
-            }
+        groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
         made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
         groups["posterior_attrs"] = {"inference_library": "sgmc", **made}
         return arviz.from_dict(**groups, coords=coords, dims=dims)

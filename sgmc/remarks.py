@@ -45,12 +45,11 @@ def remark_disagreement(
     samples: dict[str, Tensor], start: Tensor | None = None
 ) -> list[str]:
     """Say where chains disagree, in place or in width, and whether they stay in
-    separate places: R̂ > 1.1, or 1.5 of fewer than a hundred samples. Of one chain alone
-    the halves are compared, from a hundred samples, by 1.5.
+    separate places: R̂ > 1.1, or 1.5 with fewer than a hundred samples, and for the
+    halves of one chain alone, which are compared from a hundred samples on.
 
-    R̂ is that of the values or, if it is larger, of their distances from the mean, for
-    chains of one mean may differ in width (Vehtari et al., 2021, who fold about the
-    median).
+    R̂ is that of the values or, if larger, of their distances from the mean, which sees
+    widths that differ (Vehtari et al., 2021, who fold about the median).
 
     Args:
         samples: draws by name, ``(num_samples, chains, ...)``; the name may be empty.
@@ -78,18 +77,18 @@ def remark_disagreement(
         place = int(shrink.argmax())
         if not shrink[place] > limit:
             continue
-        where, more = f"{name!r}" if name else "the samples", ""
+        where = repr(name) if name else "the samples"
         if len(shrink) > 1:
-            where = f"coordinate {place} of {where}"
             number = int((shrink > limit).sum())
-            more = f", and over {limit} in {number} of {len(shrink)}"
+            where = f"coordinate {place} of {where}"
+            where += f", and over {limit} in {number} of {len(shrink)}"
         if alone:
             who, cause = "halves of the chain", f"It has not arrived. {LONGER}"
         else:
             begun = None if start is None else start[:, place]
             who, cause = "chains", _separate(values[..., place], begun)
-        size = f"R̂ is {float(shrink[place]):.2f} in {where}{more}"
-        found.append(f"the {who} do not agree: {size}. {cause}")
+        size = float(shrink[place])
+        found.append(f"the {who} do not agree: R̂ is {size:.2f} in {where}. {cause}")
     return found
 
 
@@ -126,13 +125,12 @@ def _separate(values: Tensor, start: Tensor | None) -> str:
     """
     means = values.mean(0)
     near = start is not None and (means - start).square().mean() < 0.1 * start.var()
-    ordered, order = means.sort()
+    ordered = means.sort().values
     gap, last = ordered.diff().max(0)
     if not gap > 3 * values.var(0).mean().sqrt():
         return "They are still near their starts. " * bool(near) + LONGER
-    below = int(last) + 1
-    few = torch.zeros_like(means, dtype=torch.bool)
-    few[order[:below] if below <= len(means) // 2 else order[below:]] = True
+    few = means <= ordered[last]
+    few = few if 2 * few.sum() <= len(few) else ~few
     names, stay = name_chains(few), "stays" if few.sum() == 1 else "stay"
     cause = (
         "these are separate modes, whose weights such chains cannot tell, or some have "
@@ -160,9 +158,8 @@ def name_chains(which: Tensor) -> str:
     names, more = [str(number) for number in numbers[:5]], len(numbers) - 5
     if more > 0:
         names.append(f"{more} other{'s' * (more > 1)}")
-    if len(names) == 1:
-        return f"chain {names[0]}"
-    return f"chains {', '.join(names[:-1])} and {names[-1]}"
+    *first, last = names
+    return f"chains {', '.join(first)} and {last}" if first else f"chain {last}"
 
 
 def virial_ratio(
@@ -175,10 +172,10 @@ def virial_ratio(
     virial theorem, for every c.
 
     An integration by parts gives E[(θ − c)·∇U(θ)] = T·dim wherever ‖θ‖·exp(−U/T)
-    vanishes at the border of the support and at infinity, and so for a stochastic
-    gradient that is unbiased and independent of θ. Momenta have no part in it. For a
-    Gaussian it is the mean of the variances, each in units of its right value. It does
-    not hold for a density that is cut off where it is not zero.
+    vanishes at the border of the support and at infinity, and so for an unbiased
+    stochastic gradient that is independent of θ; not for a density that is cut off
+    where it is not zero. For a Gaussian it is the mean of the variances, each in units
+    of its right value.
 
     The centre c must not depend on the sample it is used for: it is the mean of the
     other chains, or of the other half of a single one.
@@ -187,7 +184,7 @@ def virial_ratio(
         potential: the target.
         samples: θ, ``(num_samples, chains, dim)``.
         generator: the source of fresh minibatches, one for each sample.
-        temperature: T, of the target exp(−U/T).
+        temperature: T.
 
     Returns:
         ``(num_samples, chains)``.
@@ -218,8 +215,8 @@ def virial_ratio(
 
 def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     """Compute the mean of a statistic ``(num_samples, chains)``, its standard error
-    from the means of stretches, forty in all and at most ten of a chain, and the number
-    of its degrees of freedom.
+    from the means of stretches, some forty in all and at most ten of a chain, and the
+    degrees of freedom of this.
 
     Example:
         >>> mean_and_error(torch.arange(20.0)[:, None])[::2]
@@ -236,14 +233,9 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
 def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
-    """Say if the second half of a run left the support of its target, or is too wide or
-    too narrow for it, by at most a hundred further gradients.
-
-    Args:
-        kernel: what made the samples.
-        potential: the target.
-        samples: ``(num_samples, chains, dim)``.
-        seed: seed of the run.
+    """Say if the second half of a run's samples ``(num_samples, chains, dim)`` left the
+    support of its target, or is too wide or too narrow for it, by at most a hundred
+    further gradients.
     """
     half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
@@ -277,12 +269,8 @@ def remark_target(
 
 
 def remark_virial(values: Tensor, cause: str = "") -> list[str]:
-    """Say if the virial ratio of a run is off by more than a fifth, and by more than
-    chance explains in one run of three million.
-
-    Args:
-        values: the ratios ``(num_samples, chains)`` of :func:`virial_ratio`.
-        cause: what the kernel says of it.
+    """Say if the ratios ``(num_samples, chains)`` of :func:`virial_ratio` are off by
+    more than a fifth, and by more than chance explains in one run of two million.
 
     Example:
         >>> hot = 4 + torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
@@ -312,10 +300,9 @@ def noise_cause(
     step_size, friction = (getattr(kernel, x, None) for x in ("step_size", "friction"))
     if not isinstance(step_size, float) or friction is None:
         return ""
+    look = potential.gradient_and_noise_variance
     try:
-        _, variance = potential.gradient_and_noise_variance(
-            position, generator, "scalar"
-        )
+        variance = look(position, generator, "scalar")[1]
     except (ValueError, RuntimeError):  # a potential that does not know its noise
         return ""
     noise, friction = 0.5 * step_size * float(variance.mean()), Matrix(friction).mean

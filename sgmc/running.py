@@ -69,22 +69,21 @@ def drive(
 ) -> None:
     """Do a job to its end, or until Ctrl-C or SIGTERM: the only loop.
 
-    A stop lets the present step come to its end and saves the job. A step that Ctrl-C
-    finds unfinished two seconds later (with a checkpoint, when the next save is due) or
-    a second time is broken off: what it began is lost, and the last save stays.
+    A stop lets the present step come to its end and saves the job. If Ctrl-C comes a
+    second time, or the step goes on for two seconds more (with a checkpoint: for the
+    seconds between two saves), it is broken off: the last save stays.
 
     Args:
         job: the work.
         total: number of steps.
         checkpoint: where to save it, after one, two, four ... seconds, then every
-            ``checkpoint.every`` seconds and when it stops; if there is something, the
+            ``checkpoint.every`` seconds and when it stops; if it holds something, the
             job goes on from there.
         unit: what a step is called beside the progress bar.
         title: what stands before the progress bar.
         kept: what someone who stops it is told to have.
-        progress: whether to show a progress bar, if it takes over two seconds and
-            someone watches: on standard error in a terminal, below the cell in a
-            notebook, where it goes when the job is done. In a log file there is none.
+        progress: whether to show a progress bar if it takes over two seconds: on
+            standard error in a terminal, below the cell in a notebook, not in a file.
     """
     check_instance("progress", progress, bool, "False")
     patience = PATIENCE
@@ -93,14 +92,7 @@ def drive(
         check_instance("checkpoint", checkpoint, Store, example)
         patience = max(patience, checkpoint.every)
         job.state_dict()  # what could not be saved is refused now
-        if (content := checkpoint.open(job.settings())) is not None:
-            try:
-                job.load_state_dict(content)
-            except (LookupError, TypeError, AttributeError, RuntimeError) as error:
-                raise ValueError(
-                    f"{checkpoint} holds no state of such a run ({error!r}): give "
-                    "another file, or delete this one to start anew"
-                ) from error
+        _load(job, checkpoint)
     bar = _bar(progress, total, initial=job.done, unit=unit, desc=title)
     stop, begun = _Stop(patience), job.done
     started = saved = time.monotonic()
@@ -114,7 +106,6 @@ def drive(
                 if checkpoint is not None:
                     wait = min(checkpoint.every, max(1.0, saved - started))
                     if time.monotonic() - saved > wait:
-                        job.check()
                         _save(job, checkpoint)
                         saved = time.monotonic()
         except KeyboardInterrupt:
@@ -126,14 +117,26 @@ def drive(
                 stacklevel=3,
             )
         if not stop.within:
-            job.check()
-            if checkpoint is not None and job.done > begun:
-                _save(job, checkpoint)
+            _save(job, checkpoint if job.done > begun else None)
 
 
-def _save(job: Job, checkpoint: Store) -> None:
+def _load(job: Job, checkpoint: Store) -> None:
+    content = checkpoint.open(job.settings())
     try:
-        checkpoint.save(job.state_dict())
+        if content is not None:
+            job.load_state_dict(content)
+    except (LookupError, TypeError, AttributeError, RuntimeError) as error:
+        raise ValueError(
+            f"{checkpoint} holds no state of such a run ({error!r}): give another "
+            "file, or delete this one to start anew"
+        ) from error
+
+
+def _save(job: Job, checkpoint: Store | None) -> None:
+    job.check()
+    try:
+        if checkpoint is not None:
+            checkpoint.save(job.state_dict())
     # PyTorch says RuntimeError when a disk is full
     except (OSError, RuntimeError) as error:
         warnings.warn(
@@ -151,8 +154,8 @@ def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
 
 
 class _Cell:
-    """The place below a notebook's cell where a bar is shown, as a file that a bar is
-    written to: standard error would keep a red band there after the bar has gone.
+    """The place below a notebook's cell, as a file for a bar: standard error would keep
+    a red band there after the bar has gone.
     """
 
     encoding = "utf-8"  # by which tqdm knows that it may draw with blocks
@@ -173,23 +176,19 @@ class _Cell:
 
 class _Stop:
     """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
-    present step; a second one, or Ctrl-C when patience ends, stops at once.
-
-    At its end SIGTERM goes to whom it was meant for.
+    present step; a second one, or Ctrl-C when patience ends, stops at once. At its end
+    SIGTERM goes to whom it was meant for.
     """
 
     def __init__(self, patience: float):
         self.signal: int | None = None
-        self.within, self.patience = False, patience
+        self.within, self.patience, self.old = False, patience, {}
 
     def __enter__(self) -> "_Stop":
         # other threads do not get signals
-        here = threading.current_thread() is threading.main_thread()
-        self.old = {
-            number: signal.signal(number, self.note)
-            for number in (signal.SIGINT, signal.SIGTERM)
-            if here
-        }
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.old[number] = signal.signal(number, self.note)
         return self
 
     def note(self, number: int, frame: object) -> None:

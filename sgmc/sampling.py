@@ -35,8 +35,7 @@ class DivergenceError(RuntimeError):
         super().__init__(message)
         self.draws = draws
 
-    # by default an error is made anew from its message alone, which fails on the way
-    # from another process
+    # by default it would be made anew of its message alone in another process
     def __reduce__(self):
         return type(self), (str(self), self.draws)
 
@@ -57,19 +56,17 @@ def sample(
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
 
-    Ctrl-C stops the run and returns what was drawn, with a warning: after the present
-    step, or within it if that takes more than two seconds longer
-    (:func:`sgmc.running.drive`). With a checkpoint the run is saved now and then and
-    when it stops, by Ctrl-C or by SIGTERM; the same call later goes on from there, to
-    exactly the draws of an uninterrupted run, and with a larger ``num_samples`` beyond
-    the end of a finished one.
+    Ctrl-C stops the run and returns what was drawn, with a warning. With a checkpoint
+    the run is saved now and then and when it stops (:func:`sgmc.running.drive`); the
+    same call later goes on from there, to exactly the draws of an uninterrupted run,
+    and with a larger ``num_samples`` beyond the end of a finished one.
 
-    Before it starts it looks whether the potential contradicts itself
-    (:mod:`sgmc.starting`); at the end it says in warnings what speaks against the
-    draws (:mod:`sgmc.remarks`): what the kernel knows, chains that never moved, samples
-    out of the density's support or too wide or too narrow for exp(−U/T), chains, or the
-    halves of a single one, that do not agree. The width needs at most a hundred further
-    gradients. It does not hold for a density that is cut off where it is not zero, and
+    Before the run it looks whether the potential contradicts itself
+    (:mod:`sgmc.starting`). At the end it warns of what speaks against the draws
+    (:mod:`sgmc.remarks`): what the kernel knows, chains that never moved, samples out
+    of the density's support or too wide or too narrow for exp(−U/T), chains, or halves
+    of a single one, that do not agree. The width takes at most a hundred further
+    gradients; it means nothing for a density that is cut off where it is not zero, and
     is left out with ``collect``, and where a schedule of step sizes, a Gibbs step or
     T = 0 leaves no fixed target.
 
@@ -98,8 +95,7 @@ def sample(
         ValueError: if the position, a count or the gradient at the start is unusable,
             or the potential contradicts itself.
         DivergenceError: if a position stops being finite, or a step fails; the error's
-            ``draws`` hold what was drawn. With ``on_divergence="nan"`` it is a warning,
-            and further draws are NaN.
+            ``draws`` hold what was drawn.
         sgmc.checkpoints.CheckpointError: if the checkpoint is corrupt or belongs to a
             run with other settings.
 
@@ -107,13 +103,8 @@ def sample(
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2)
-        >>> draws = sample(
-        ...     kernel,
-        ...     NoisyGradient(DoubleWell(), 4.0),
-        ...     torch.zeros(10, 1),
-        ...     num_samples=50,
-        ...     warm_up=50,
-        ... )
+        >>> target = NoisyGradient(DoubleWell(), 4.0)
+        >>> draws = sample(kernel, target, torch.zeros(10, 1), 50, warm_up=50)
         >>> draws.samples.shape
         torch.Size([50, 10, 1])
     """
@@ -144,7 +135,7 @@ def sample(
 
 @dataclass(eq=False)
 class _Run:
-    """The state of one call of :func:`sample`: a job of :func:`sgmc.running.drive`."""
+    """One call of :func:`sample`: a job of :func:`sgmc.running.drive`."""
 
     kernel: Kernel
     potential: Potential
@@ -163,12 +154,8 @@ class _Run:
         # of each a tensor, or a list where it is one number for all chains
         self.statistics: dict[str, Any] = {}
 
-    def settings(self) -> dict[str, object]:
-        # without num_samples: a run may be extended
-        names = [field.name for field in fields(self) if field.name != "num_samples"]
-        return {name: getattr(self, name) for name in names}
-
     def advance(self) -> None:
+        """Take a step, and keep what a draw keeps if it ends in one."""
         try:
             self.state, info = self.kernel.step(
                 self.potential, self.state, self.generator
@@ -198,18 +185,16 @@ class _Run:
     def look_early(self, known: dict[str, Any]) -> None:
         """Say soon if the noise exceeds the friction, for the run may be a long one."""
         found = {name: torch.as_tensor(value)[None] for name, value in known.items()}
-        found = self.by_chain(found)
-        steps = found["num_gradients"].max() if "clipped" in found else _EARLY
-        self.is_early = bool(steps < _EARLY)
-        if not self.is_early and "clipped" in found:
-            if found["clipped"].mean() > 0.1 * steps:
-                for remark in self.kernel.diagnose(found)[:1]:
+        clipped, steps = found.get("clipped"), _EARLY
+        if clipped is not None:
+            steps = int(found["num_gradients"].max())
+            if steps >= _EARLY and clipped.mean() > 0.1 * steps:
+                for remark in self.kernel.diagnose(self.by_chain(found))[:1]:
                     warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
+        self.is_early = steps < _EARLY
 
     def collected(self) -> dict[str, Tensor]:
-        """Take what a draw keeps of the positions; what has no name has the empty
-        one.
-        """
+        """Take what a draw keeps of the positions: one tensor has the empty name."""
         position = self.state.position
         if self.collect is None:
             return {"": position}
@@ -270,9 +255,7 @@ class _Run:
         )
 
     def remarks(self) -> list[str]:
-        """Say what speaks against the draws; what was said already explains the
-        rest.
-        """
+        """Say what speaks against the draws, until something explains the rest."""
         if self.num_drawn == 0:
             return []
         samples, start = self.kept(self.num_drawn)[0], self.start
@@ -285,15 +268,14 @@ class _Run:
         return found
 
     def check(self) -> None:
-        # A position that is not finite stays so, hence one look now and then finds it,
-        # and the draws tell when it began.
-        finite = torch.isfinite(self.state.position).all(-1)
+        """Raise a DivergenceError if a position is not finite, which stays so."""
+        finite = self.state.position.isfinite().all(-1)
         if finite.all():
             return
         chain, good = int((~finite).nonzero()[0]), self.num_drawn
         for value in self.samples.values():
-            bad = ~torch.isfinite(value[:good].flatten(1)).all(-1)
-            good = int(bad.nonzero()[0]) if bad.any() else good
+            finite = value[:good].flatten(1).isfinite().all(-1)
+            good = int(finite.cumprod(0).sum())
         raise DivergenceError(
             f"the position of chain {chain} stopped being finite, at or shortly "
             f"before step {self.done}: the step_size of {self.kernel} is too large for "
@@ -302,6 +284,11 @@ class _Run:
             f"{good} draws before are in this error's attribute draws",
             self.draws(good),
         )
+
+    def settings(self) -> dict[str, object]:
+        # without num_samples: a run may be extended
+        names = [field.name for field in fields(self) if field.name != "num_samples"]
+        return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
         # clones, for a view would be written with all that it is a view of
@@ -368,8 +355,8 @@ def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -
 
 
 def learned(info: Any) -> dict[str, Any]:
-    """List what an info holds, by name, what it has from another kernel included; what
-    is None is left out.
+    """List what an info holds by name, and what it has from another kernel; what is
+    None is left out.
     """
     found: dict[str, Any] = {}
     for name, value in zip(info._fields, info, strict=True):

@@ -1,5 +1,5 @@
-"""What is checked once, before a run starts: that its parts are what they should be,
-and that a model means what it says.
+"""What is checked once, before a run starts: its parts, and that a model means what it
+says.
 """
 
 from typing import Any
@@ -15,19 +15,14 @@ from sgmc.randomness import normal_like
 
 def check_kernel(kernel: Kernel) -> None:
     """Raise a ValueError unless it is a kernel."""
-    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
-        raise ValueError(
-            "kernel must be an object with init, step and diagnose, such as "
-            f"SGHMC(...), but it is {shown(kernel)}"
-        )
+    check_instance("kernel", kernel, Kernel, "SGHMC(0.1, 3.0)")
 
 
 def check_start(potential: Potential, position: Tensor, seed: int) -> None:
-    """Raise a ValueError if chains cannot start at the position, or the potential is
-    not what it should be there.
-
-    With a generator of its own it looks at the stochastic gradient at the start, and,
-    by :func:`check_model`, at the energy beside it."""
+    """Raise a ValueError if chains cannot start at the position ``(chains, dim)``, or
+    the potential's stochastic gradient there, its model (:func:`check_model`) or its
+    data (its ``check``) are not what they should be.
+    """
     check_instance("potential", potential, Potential, "one of sgmc.targets")
     check_seed("seed", seed)
     check_tensor("position", position, "chains", "dim")
@@ -122,10 +117,8 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
                     "alone, never over the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
-        pairs = zip(
-            potential.energy_and_gradient(near), (energy, gradient), strict=True
-        )
-        if not all(agree(one, other) for one, other in pairs):
+        both = potential.energy_and_gradient(near)
+        if not (agree(both[0], energy) and agree(both[1], gradient)):
             raise ValueError(
                 "the potential's energy_and_gradient does not give what its energy "
                 "and its gradient give: mend it, or leave it out"
@@ -144,26 +137,18 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
             "formula's sign, factors and shapes, or leave it out"
         )
-    if _cut_off(potential, near, direction, energy, expected):
-        raise ValueError(
-            "the potential's energy does not change as its differentiation says: part "
-            "of it is cut off from the position, by .detach(), "
-            ".data, .item() or torch.no_grad()"
-        )
+    _check_slope(potential, near, direction, expected)
 
 
-def _cut_off(
-    potential: Potential,
-    position: Tensor,
-    direction: Tensor,
-    energy: Tensor,
-    gradient: Tensor,
-) -> bool:
-    """Tell whether in most chains the energy changes along the direction otherwise than
-    by half of what the gradient says.
+def _check_slope(
+    potential: Potential, position: Tensor, direction: Tensor, gradient: Tensor
+) -> None:
+    """Raise a ValueError if in most chains the energy changes along the direction
+    otherwise than by half of what differentiation says.
 
     Coarse, so that rounding and kinks do not count; what differentiation does not see
-    changes the gradient wholly."""
+    changes the gradient wholly.
+    """
     precision = torch.finfo(position.dtype).eps
     size = precision ** (1 / 3) * (1 + position.square().mean(-1, keepdim=True).sqrt())
     step = direction * size / direction.norm(dim=-1, keepdim=True)
@@ -171,13 +156,17 @@ def _cut_off(
         above = _energy_or_none(potential, position + step)
         below = _energy_or_none(potential, position - step)
     if above is None or below is None:
-        return False
+        return
     found, said = (above - below) / 2, (gradient * step).sum(-1)
     usual = gradient.norm(dim=-1) * step.norm(dim=-1) / position.shape[1] ** 0.5
-    odd = (found - said).abs() > 0.5 * torch.maximum(
-        usual, said.abs()
-    ) + 100 * precision * (1 + energy.abs())
-    return bool((odd & found.isfinite()).double().mean() > 0.5)
+    rounding = 100 * precision * (1 + above.abs())
+    odd = (found - said).abs() > 0.5 * torch.maximum(usual, said.abs()) + rounding
+    if (odd & found.isfinite()).double().mean() > 0.5:
+        raise ValueError(
+            "the potential's energy does not change as its differentiation says: part "
+            "of it is cut off from the position, by .detach(), .data, .item() or "
+            "torch.no_grad()"
+        )
 
 
 def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:

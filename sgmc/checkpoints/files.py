@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from sgmc.checkpoints.fingerprints import fingerprint
@@ -42,25 +43,20 @@ class Checkpoint:
         self.path, self.every = Path(path), every
         self.settings: dict[str, str] = {}
         try:
-            if "\0" in str(path):
-                raise ValueError("it holds a null character")
-            if self.path.is_symlink():  # which stays: the file it names is replaced
-                self.path = self.path.resolve()
-            is_there = self.path.exists()
-            # the file beside it, to which is written first
-            Path(f"{self.path}.unfinished").exists()
+            named = self.path.resolve()  # an error for a null character
+            Path(f"{named}.unfinished").exists()  # and for a name that is too long
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"path {str(path)[:60]!r} cannot be the name of a file ({error}): give "
                 'a shorter one, such as "run.pt"'
             ) from error
-        if self.path.is_dir():
+        if self.path.is_symlink():  # which stays: the file it names is replaced
+            self.path = named
+        if self.path.exists() and not self.path.is_file():
+            kind = "folder" if self.path.is_dir() else "device"
             raise ValueError(
-                f"path {self.path} is a folder: name a file in it, such as "
-                f"{self.path / 'run.pt'}"
+                f'path {self.path} is a {kind}: name a file, such as "run.pt"'
             )
-        if is_there and not self.path.is_file():
-            raise ValueError(f"path {self.path} is a device: name a file, as run.pt")
 
     def __str__(self) -> str:
         return f"the checkpoint {self.path}"
@@ -69,8 +65,7 @@ class Checkpoint:
         """Read what was saved, onto the CPU; None if the file is not there.
 
         Args:
-            settings: what the run depends on, by name; a change of any makes it
-                another run.
+            settings: what the run depends on, by name.
 
         Raises:
             ValueError: if a setting holds something whose content cannot be told.
@@ -83,9 +78,8 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with open(self.path, "rb") as file:
-                _check_sum(file)
-                content = torch.load(file, map_location="cpu", weights_only=True)
+            _check_sum(self.path)
+            content = torch.load(self.path, map_location="cpu", weights_only=True)
             known, saved = content["settings"], content["content"]
             version = content["torch"]
         except OSError:
@@ -112,8 +106,8 @@ class Checkpoint:
         return saved
 
     def save(self, content: dict) -> None:
-        """Write tensors, numbers, words and collections of these, in one stroke; a
-        checksum at the end tells a bit that flips later.
+        """Write tensors, numbers, words and collections of these, in one stroke, with a
+        checksum at the end.
         """
 
         def write(unfinished: Path) -> None:
@@ -126,16 +120,12 @@ class Checkpoint:
         replace_file(self.path, write)
 
 
-def _check_sum(file) -> None:
-    """Compare a file with the checksum at its end, and go back to its start."""
-    end = file.seek(0, os.SEEK_END) - hashlib.sha256().digest_size
-    digest, left = hashlib.sha256(), file.seek(0) or end
-    while left > 0 and (piece := file.read(min(left, 2**24))):
-        digest.update(piece)
-        left -= len(piece)
-    if file.read() != digest.digest():
+def _check_sum(path: Path) -> None:
+    """Compare a file, which need not fit into memory, with the checksum at its end."""
+    content = np.memmap(path, np.uint8, "r")
+    digest = hashlib.sha256(content[:-32].data).digest()
+    if digest != content[-32:].tobytes():
         raise ValueError("checksum")
-    file.seek(0)
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:

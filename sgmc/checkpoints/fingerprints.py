@@ -11,34 +11,24 @@ import dis
 import functools
 import hashlib
 import inspect
-import site
 import sys
-import sysconfig
 import types
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 # told by how they are printed
 _PLAIN = (
     *(type(None), bool, int, float, complex, str, bytes, range, torch.Size),
     *(type(Ellipsis), type(NotImplemented), torch.dtype, torch.device, torch.layout),
 )
-# of fields, whose values belong to the objects
-_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # files of functions that Python itself writes for a class
 _GENERATED = ("<string>", dataclasses.__file__)
-_INSTALLED = {
-    sysconfig.get_path("purelib"),
-    sysconfig.get_path("platlib"),
-    site.getusersitepackages(),
-}
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:
@@ -51,11 +41,10 @@ def fingerprint(thing: object, name: str = "settings") -> str:
     Example:
         >>> def prior(scale):
         ...     return lambda position: -position / scale
-        >>> (
-        ...     fingerprint(prior(1.0)) == fingerprint(prior(1.0)),
-        ...     fingerprint(prior(1.0)) == fingerprint(prior(2.0)),
-        ... )
-        (True, False)
+        >>> fingerprint(prior(1.0)) == fingerprint(prior(1.0))
+        True
+        >>> fingerprint(prior(1.0)) == fingerprint(prior(2.0))
+        False
     """
     return _Fingerprint(name).of(thing).hex()
 
@@ -103,24 +92,25 @@ class _Fingerprint:
             return numbers, (str(thing.dtype), thing.shape)
         if kind in (list, tuple):
             return b"", thing
-        if kind in (dict, OrderedDict, types.MappingProxyType):
+        if kind in (dict, types.MappingProxyType):
             return b"", [part for pair in thing.items() for part in pair]
         if kind in (set, frozenset):
             return b"".join(sorted(map(self.of, thing))), ()
-        if kind is Generator:
-            return b"", (thing.get_state(),)
         if kind is weakref.ref:
             return b"", (thing(),)
         if kind is types.FunctionType:
             return b"", self.of_function(thing)
         if kind is types.MethodType:
             return b"", (thing.__func__, thing.__self__)
+        if kind is property:
+            return b"", (thing.fget, thing.fset, thing.fdel)
+        if kind is functools.cached_property:
+            return b"", (thing.func,)
         if isinstance(thing, types.ModuleType):
             return self.of_module(thing)
         if isinstance(thing, type):
-            name = f"{thing.__module__}.{thing.__qualname__}"
-            return name.encode(), list(_parts_of_class(thing))
-        if hasattr(thing, "__wrapped__"):  # such as functools.cache
+            return self.of_class(thing)
+        if hasattr(thing, "__wrapped__"):  # of functools.cache, a static method
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
 
@@ -135,17 +125,28 @@ class _Fingerprint:
             return f"{function.__module__}.{function.__qualname__}", *given
         try:
             source = _source(function)
-        except (OSError, TypeError, SyntaxError, LookupError) as error:
+        except (OSError, TypeError, SyntaxError, ValueError) as error:
             raise self.cannot_tell(function) from error
         scope, names = function.__globals__, sorted(set(_globals(function.__code__)))
         return source, {name: scope[name] for name in names if name in scope}, *given
 
-    def of_module(self, thing: types.ModuleType) -> tuple[bytes, Sequence]:
-        if _is_installed(thing.__name__):
-            return thing.__name__.encode(), ()
-        if not getattr(thing, "__file__", None):
-            raise self.cannot_tell(thing)
-        return Path(str(thing.__file__)).read_bytes(), (thing.__name__,)
+    def of_module(self, module: types.ModuleType) -> tuple[bytes, Sequence]:
+        if _is_installed(module.__name__):
+            return module.__name__.encode(), ()
+        if not getattr(module, "__file__", None):
+            raise self.cannot_tell(module)
+        return Path(str(module.__file__)).read_bytes(), (module.__name__,)
+
+    def of_class(self, kind: type) -> tuple[bytes, Sequence]:
+        """Give its name, and unless that stands for it its bases, its functions and its
+        constants.
+        """
+        name = f"{kind.__module__}.{kind.__qualname__}".encode()
+        if _is_installed(kind.__module__):
+            return name, ()
+        members = sorted(vars(kind).items())
+        own = {key: member for key, member in members if not _is_pythons(key, member)}
+        return name, (kind.__bases__, own)
 
     def of_object(self, thing: object) -> tuple[bytes, Sequence]:
         """Give the parts from which ``pickle`` would make a thing anew, but for those
@@ -180,6 +181,13 @@ def _is_derived(kind: type, name: Any) -> bool:
     return any(isinstance(member, functools.cached_property) for member in members)
 
 
+def _is_pythons(name: str, member: object) -> bool:
+    """Tell whether Python itself made a member of a class, of a data class too."""
+    if isinstance(member, types.FunctionType):
+        return member.__code__.co_filename in _GENERATED
+    return name.startswith("__") or name == "_abc_impl"
+
+
 @functools.cache
 def _is_installed(module: str | None) -> bool:
     """Tell whether the name of a module stands for its code: this package, the standard
@@ -187,35 +195,11 @@ def _is_installed(module: str | None) -> bool:
     """
     package = str(module).partition(".")[0]
     if package in ("sgmc", *sys.stdlib_module_names):
-        return package != "__main__"
-    file = getattr(sys.modules.get(package), "__file__", None)
-    return package != "__main__" and any(
-        file and Path(file).is_relative_to(folder) for folder in _INSTALLED
-    )
-
-
-def _parts_of_class(kind: type) -> Iterator:
-    """List the functions and the constants of a class, and its bases; nothing if its
-    name stands for them.
-    """
-    if _is_installed(kind.__module__):
-        return
-    yield from kind.__bases__
-    for name, member in sorted(vars(kind).items()):
-        if isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
-            continue
-        if isinstance(member, (staticmethod, classmethod)):
-            member = member.__func__
-        elif isinstance(member, functools.cached_property):
-            member = member.func
-        elif isinstance(member, property):
-            member = member.fget, member.fset, member.fdel
-        is_special = name.startswith("__") and name.endswith("__")
-        if isinstance(member, types.FunctionType):
-            # of a data class or named tuple, written by Python from its fields
-            is_special = member.__code__.co_filename in _GENERATED
-        if not is_special or name == "__annotations__":
-            yield from (name, member)
+        return True
+    if package == "__main__":  # whose file may be the one that starts a notebook
+        return False
+    file = Path(getattr(sys.modules.get(package), "__file__", None) or "")
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
 
 
 def _globals(code: types.CodeType) -> Iterator[str]:
@@ -238,7 +222,7 @@ def _source(function: types.FunctionType) -> str:
     """Find the source of a function, without comments and layout.
 
     Raises:
-        OSError, TypeError, SyntaxError, LookupError: if it is not there.
+        OSError, TypeError, SyntaxError, ValueError: if it is not there.
     """
     code = function.__code__
     found = [
@@ -248,19 +232,15 @@ def _source(function: types.FunctionType) -> str:
         and min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
         == code.co_firstlineno
     ]
-    if len(found) > 1:  # lambdas in a line: the one that reaches around all of the code
-        places = [
-            ((line, column), (end, last))
-            for line, end, column, last in code.co_positions()
-            if last
-        ] or [((0, 0), (0, 0))]  # where Python keeps no columns none is found
-        begin, end = min(places)[0], max(end for _, end in places)
-        found = [
-            node
-            for node in found
-            if isinstance(node, ast.Lambda)
-            and (node.body.lineno, node.body.col_offset) <= begin
-            and (node.body.end_lineno, node.body.end_col_offset) >= end
-        ]
-    sources = sorted(map(ast.unparse, found), key=len)
-    return sources[0]
+    if len(found) > 1:  # lambdas in a line: the one around all of the code
+        found = [node for node in found if _is_around(node, code)]
+    return min(map(ast.unparse, found), key=len)
+
+
+def _is_around(node: Any, code: types.CodeType) -> bool:
+    places = [place for place in code.co_positions() if place[3]]
+    begin, end = node.body, (node.body.end_lineno, node.body.end_col_offset)
+    return bool(places) and all(
+        (begin.lineno, begin.col_offset) <= (line, column) and (last, stop) <= end
+        for line, last, column, stop in places
+    )

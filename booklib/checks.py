@@ -1,0 +1,41 @@
+"""Checks of what only the book's helpers take."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sgmc.checks import check_tensor
+
+
+def check_probabilities(name: str, value: Any, *axes: str) -> None:
+    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over
+    the last axis, up to rounding.
+
+    Example:
+        >>> check_probabilities(
+        ...     "probabilities", torch.tensor([[3.0, -1.0]]), "n", "classes"
+        ... )
+        Traceback (most recent call last):
+        ValueError: probabilities must be at least 0 with sum 1 over classes, but go
+            down to -1 and sum to 2...2: give no logits or logs
+    """
+    check_tensor(name, value, *axes)
+    smallest, sums = float(value.min()), value.sum(-1, dtype=torch.float64)
+    # half precision, which has three digits, will do
+    if smallest < 0 or (sums - 1).abs().max() > 0.01:
+        raise ValueError(
+            f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to "
+            f"{smallest:.4g} and sum to "
+            f"{float(sums.min()):.4g}...{float(sums.max()):.4g}: give no logits or logs"
+        )
+
+
+def check_edges(edges: Tensor) -> None:
+    """Raise a ValueError unless the edges of bins increase."""
+    check_tensor("edges", edges, "bins + 1", floating=False)
+    if len(edges) < 2 or not (edges.diff() > 0).all():
+        raise ValueError(
+            "edges must be at least two numbers that increase, but they are "
+            f"{edges.tolist()}"
+        )
