@@ -33,10 +33,13 @@ def _require(right: bool, name: str, what: str, value: object) -> None:
         raise ValueError(f"{name} must be {what}, but it is {value!r}{remedy}")
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise a ValueError unless ``value`` is a positive finite number."""
-    right = is_number(value) and 0 < value < math.inf
-    _require(right, name, "a positive number", value)
+def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
+    """Raise a ValueError unless ``value`` is a positive finite number, of at most so
+    much.
+    """
+    right = is_number(value) and 0 < value < math.inf and value <= at_most
+    limit = f" of at most {at_most:g}" if at_most < math.inf else ""
+    _require(right, name, f"a positive number{limit}", value)
 
 
 def check_step_size(
@@ -72,10 +75,16 @@ def check_number(name: str, value: float) -> None:
     _require(right, name, "a finite number", value)
 
 
-def check_count(name: str, value: int, at_least: int = 1) -> None:
-    """Raise a ValueError unless ``value`` is a whole number of at least so many."""
+def check_count(
+    name: str, value: int, at_least: int = 1, at_most: int | None = None
+) -> None:
+    """Raise a ValueError unless ``value`` is a whole number of at least and at most so
+    many.
+    """
     right = isinstance(value, int) and not isinstance(value, bool) and value >= at_least
-    _require(right, name, f"a whole number of at least {at_least}", value)
+    limit = "" if at_most is None else f" and at most {at_most:,}"
+    right = right and (at_most is None or value <= at_most)
+    _require(right, name, f"a whole number of at least {at_least}{limit}", value)
 
 
 def check_seed(name: str, value: int) -> None:
@@ -214,4 +223,20 @@ def check_edges(edges: Tensor) -> None:
         raise ValueError(
             "edges must be at least two numbers that increase, but they are "
             f"{edges.tolist()}"
+        )
+
+
+def check_indices(name: str, value: Any, number: int) -> None:
+    """Raise a ValueError unless ``value`` holds different whole numbers below another
+    one, int64 ``(size,)``.
+    """
+    check_tensor(name, value, "size", floating=False)
+    if (
+        value.dtype != torch.int64
+        or len(value.unique()) < len(value)
+        or not 0 <= int(value.min()) <= int(value.max()) < number
+    ):
+        raise ValueError(
+            f"{name} must be different int64 numbers from 0 to {number - 1}, but they "
+            f"are {value.dtype}: {value.tolist()}"
         )
