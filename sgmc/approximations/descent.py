@@ -87,14 +87,12 @@ def descend(
         potential: what the minibatches are drawn from.
         parameters: what to move, in place; the first is ``(chains, ...)``, as many
             chains as there are minibatches.
-        gradients: from one step's minibatch ω to the gradient of each parameter,
-            downhill being its negative.
+        gradients: from one step's minibatch ω to the gradient of each parameter.
         generator: the source of the minibatches.
         settings: how to go down.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        progress: whether to show a progress bar.
         checkpoint: where to save the way, and from where to go on.
-        what: all that the gradients depend on besides the potential and the parameters;
-            another makes it another way.
+        what: all that the gradients depend on besides potential and parameters.
 
     Returns:
         What came of it; Ctrl-C stops after the present step, with a warning.

@@ -35,16 +35,12 @@ def dropout(
     that it meets there, for every example by itself as it is trained, and for all of
     them in a draw; biases stay. Elsewhere every coordinate is dropped by itself.
 
-    In linear regression with noise variance σ² and G = XᵀX the best M is ((1 − p)G +
-    p·diag G + (σ²/τ²)I)⁻¹Xᵀy, and a prediction xᵀθ has the variance p(1 − p)Σxⱼ²Mⱼ²,
-    which more data do not shrink.
-
     Args:
         potential: the target.
         position: where M starts, ``(chains, dim)``; each chain is trained by itself.
         num_samples: number of independent draws from each chain's law.
-        rate: p, more than 0 and less than 1; for a network also one for each of its
-            linear layers, 0 where nothing is dropped.
+        rate: p, more than 0 and less than 1; for a network also a list, one for each of
+            its linear layers, 0 where nothing is dropped.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         seed: seed of the run's generator.
@@ -52,12 +48,10 @@ def dropout(
         progress: whether to show a progress bar.
 
     Returns:
-        Draws with the statistic ``weights``, M of the chain, ``(num_samples, chains,
-        dim)``.
+        Draws with the statistic ``weights``, M of the chain, of the samples' shape.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts
-            itself.
+        ValueError: if an argument is out of its range.
         DivergenceError: if M stops being finite.
 
     Example:
@@ -134,9 +128,6 @@ def masked_gradient(
         rates: p of each unit, ``(units,)``.
         units: the unit of each coordinate, ``(dim,)``.
         minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-
-    Returns:
-        ``(chains, dim)``.
     """
     batch = posterior.gather(minibatch)
     sizes = [layer.in_features for layer in linear_layers(posterior).values()]

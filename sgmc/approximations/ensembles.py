@@ -32,8 +32,7 @@ def ensemble(
     On a Gaussian posterior all end in its mean.
 
     With adversarial training half of each example's log-likelihood is that of x +
-    ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is worst for the member. (The
-    paper adds the two; their mean keeps the weight of the data against the prior.)
+    ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is worst for the member.
 
     With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹):
     randomised MAP sampling (Pearce et al., 2020). On a Gaussian posterior of precision
@@ -47,16 +46,14 @@ def ensemble(
             ``posterior.initial_position(5, generator)``.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
-        anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean
-            zero.
-        adversarial: ϵ, in units of the inputs, for a
-            :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
+        anchors: a, ``(chains, dim)``, for a prior that is Gaussian with mean zero.
+        adversarial: ϵ, in units of the inputs of a NetworkPosterior; 0 for none.
         seed: seed of the minibatches.
         checkpoint: where to save the training, and from where to go on.
         progress: whether to show a progress bar.
 
     Returns:
-        One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.
+        One draw of each chain, a member: ``(1, chains, dim)``.
 
     Raises:
         ValueError: if there is one member, all start in one place, or anchors or
@@ -114,18 +111,8 @@ def ensemble(
 def adversarial_gradient(
     posterior: NetworkPosterior, position: Tensor, minibatch: Tensor | None, size: float
 ) -> Tensor:
-    """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst
-    neighbour: a pure function.
-
-    Args:
-        posterior: the target.
-        position: θ, ``(chains, dim)``.
-        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-        size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al.,
-            2015).
-
-    Returns:
-        ``(chains, dim)``.
+    """Compute ∇Ũ(θ; S) ``(chains, dim)``, half of each log-likelihood being that of x +
+    ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al., 2015), with ϵ the size.
     """
     inputs, targets = posterior.gather(minibatch)
     with torch.enable_grad():

@@ -42,9 +42,8 @@ def laplace(
         chains)``.
 
     Raises:
-        ValueError: if a position is no mode, because H is not positive there, or the
-            quadratic's minimum is further away than the spread; if H does not fit into
-            memory; or if an argument is out of its range.
+        ValueError: if a position is no mode, because H is not positive there or the
+            quadratic's minimum is too far away; or if H does not fit into memory.
 
     Example:
         >>> from sgmc.targets import Gaussian

@@ -38,26 +38,24 @@ def snapshots(
         num_samples: number of cycles, and of draws of each chain.
         cycle_length: number of steps of a cycle.
         learning_rate: η in the first step of a cycle, for the energy of all the data.
-        momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
-            descent.
+        momentum_decay: α, more than 0 and at most 1, which is without momentum.
         seed: seed of the minibatches.
         checkpoint: where to save the training, and from where to go on.
         progress: whether to show a progress bar.
 
     Returns:
-        Draws, ``samples`` being ``(num_samples, chains, dim)``, or those of the cycles
-        that were ended before Ctrl-C.
+        Draws ``(num_samples, chains, dim)``, or those of the cycles before Ctrl-C.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts
-            itself.
+        ValueError: if an argument is out of its range.
         DivergenceError: if a position stops being finite.
 
     Example:
         >>> from sgmc.targets import DoubleWell
         >>> given = dict(cycle_length=100, learning_rate=0.05)
-        >>> snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, **given).samples.flatten()
-        tensor([1.0000, 1.0000])
+        >>> draws = snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, **given)
+        >>> draws.samples.flatten().round(decimals=2)
+        tensor([1., 1.])
     """
     check_task(potential, position, num_samples, seed)
     check_count("cycle_length", cycle_length)

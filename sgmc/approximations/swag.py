@@ -17,10 +17,6 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     descent at a constant step size: ``sample(SGLD(step_size, temperature=0.0), ...)``,
     or SGHMC at temperature zero for its momentum.
 
-    Where the energy is a quadratic, those have a covariance that
-    :func:`sgmc.splittings.langevin_chain` gives: it depends on the step size and the
-    gradients' noise, and need not be the posterior's.
-
     Args:
         draws: the iterates, whose ``samples`` are ``(T, chains, dim)``.
         num_samples: number of draws from each chain's law, which are independent.
@@ -28,8 +24,7 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
         seed: seed of the run's generator.
 
     Returns:
-        Draws with the statistics ``mean`` and ``std``, θ̄ and the root of S of the
-        chain, ``(num_samples, chains, dim)``.
+        Draws with the statistics ``mean`` and ``std``, θ̄ and S^½ of the chain.
 
     Raises:
         ValueError: if the draws are not of positions, or the rank is out of its range.

@@ -64,22 +64,20 @@ def variational(
         progress: whether to show a progress bar.
 
     Returns:
-        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain,
-        ``(num_samples, chains, dim)``, and ``log_density``, log q(θ), ``(num_samples,
-        chains)``: the mean of −U(θ) − log q(θ) is the bound.
+        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain, and
+        ``log_density``, log q(θ), ``(num_samples, chains)``: the mean of −U(θ) − log
+        q(θ) is the bound.
 
     Raises:
-        ValueError: if an argument is out of its range, the potential contradicts
-            itself, α ≠ 1 is asked for with one draw a step, or the potential has no
-            linear layers to draw the outputs of.
+        ValueError: if an argument is out of its range, α ≠ 1 is asked for with one draw
+            a step, or the potential has no linear layers to draw the outputs of.
         DivergenceError: if μ or σ stops being finite.
 
     Example:
         >>> from sgmc.targets import Gaussian
         >>> target = Gaussian.correlated(0.8)  # A has the diagonal 1/(1 − 0.8²)
-        >>> draws = variational(
-        ...     target, torch.ones(4, 2), 100, num_steps=2000, num_draws=8
-        ... )
+        >>> fit = dict(num_steps=2000, num_draws=8)
+        >>> draws = variational(target, torch.ones(4, 2), 100, **fit)
         >>> bool((draws.statistics["std"] - 0.6).abs().max() < 0.05)
         True
     """
@@ -149,22 +147,12 @@ def bound_gradient(
     minibatch: Any,
     alpha: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Estimate the gradient of the negative bound in μ and σ, a pure function.
+    """Estimate the gradients of the negative bound in μ and σ, all ``(chains, dim)``,
+    from ε ``(S, chains, dim)`` and one step's minibatches: a pure function.
 
-    With θₛ = μ + σεₛ it is Σₛwₛ∇U(θₛ) in μ and Σₛwₛ∇U(θₛ)εₛ − 1/σ in σ (Blundell et
-    al., 2015, eq. 3–4, with the entropy of q in closed form). The weights wₛ are equal;
-    for Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
-
-    Args:
-        potential: the target.
-        mean: μ, ``(chains, dim)``.
-        std: σ, likewise.
-        normals: ε, ``(S, chains, dim)``.
-        minibatch: one step's ω of so many chains, which all draws of a chain share.
-        alpha: α.
-
-    Returns:
-        Both gradients, each ``(chains, dim)``.
+    With θₛ = μ + σεₛ they are Σₛwₛ∇U(θₛ) and Σₛwₛ∇U(θₛ)εₛ − 1/σ (Blundell et al., 2015,
+    eq. 3–4, with the entropy of q in closed form). The weights wₛ are equal; for
+    Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
 
     Example:
         >>> from sgmc.targets import Gaussian
@@ -200,24 +188,12 @@ def local_bound_gradient(
     normals_of_outputs: Sequence[Tensor],
     minibatch: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Estimate the gradient of the negative bound in μ and σ from drawn outputs, a pure
-    function (Kingma et al., 2015).
+    """Estimate the gradients of the negative bound in μ and σ, all ``(chains, dim)``,
+    from drawn outputs (Kingma et al., 2015), a pure function.
 
-    Its mean is that of :func:`bound_gradient`, but every example has a draw of its own,
-    so that the noise of the draws falls with the minibatch. The prior has one draw of
-    the weights.
-
-    Args:
-        posterior: the target, of a network of linear layers.
-        mean: μ, ``(chains, dim)``.
-        std: σ, likewise.
-        normals: ε of the prior's draw, likewise.
-        normals_of_outputs: standard normal numbers for each layer, ``(chains, n,
-            outputs)``.
-        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-
-    Returns:
-        Both gradients, each ``(chains, dim)``.
+    Their mean is that of :func:`bound_gradient`, but every example has a draw of its
+    own, of standard normal numbers ``(chains, n, outputs)`` for each layer, so that the
+    noise of the draws falls with the minibatch. The prior has one, ε ``(chains, dim)``.
 
     Example:
         >>> posterior = NetworkPosterior(

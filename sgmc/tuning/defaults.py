@@ -45,17 +45,7 @@ def matched_noise_estimate(
 
     B̂ = ½εV + ⅛ε²(CKA + AKC) with K = (M − ½εC)⁻¹: the first part is the gradient's
     noise, the second what the step itself widens. Then Cov(θ) = A⁻¹, Cov(r) = MKM and
-    Cov(θ, r) = −½εKM.
-
-    Args:
-        curvature: A, a number, ``(dim,)`` or ``(dim, dim)``, like V, C, M and B̂.
-        noise_variance: V, the covariance of the gradient noise.
-        step_size: ε.
-        friction: C.
-        mass: M.
-
-    Returns:
-        B̂, in the simplest form that holds it.
+    Cov(θ, r) = −½εKM. All matrices are numbers, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
         ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there
@@ -169,19 +159,15 @@ def default_kernel(
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
             or draws ``(chains, dim)``, over which curvature and noise are averaged.
         seed: seed of the minibatches and directions that are looked at.
-        step_size: ε in place of the default, such as half of it; B̂ is matched to it.
-
-    Returns:
-        The kernel, whose ``reason`` says what was found.
+        step_size: ε in place of the default; B̂ is matched to it.
 
     Raises:
-        ValueError: if an argument is unusable, the step is too long, or the noise is
-            unknown or that of batches of one example.
+        ValueError: if the step is too long, or the noise is unknown or that of batches
+            of one example.
 
     Warns:
         UserWarning: if the position is neither near a mode nor like a draw, the energy
-            is flat or curves downwards in some direction, or a draw would take more
-            than 10,000 steps.
+            is flat or curves downwards, or a draw would take more than 10,000 steps.
 
     Example:
         >>> from sgmc.targets import Gaussian, NoisyGradient
@@ -235,12 +221,10 @@ def tune(
         checkpoint: where to save the chains, or from which to go on.
 
     Returns:
-        The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains,
-        dim)`` if there are more: start from them.
+        The kernel, and the draws at which it was tuned, ``(20, dim)``: start from them.
 
     Raises:
-        ValueError: as :func:`default_kernel` does, or if the position is so far from a
-            mode that the chains would not get there.
+        ValueError: as :func:`default_kernel` does, or if the position is far away.
         DivergenceError: if a chain diverges with a quarter of the step.
 
     Example:

@@ -126,8 +126,10 @@ def half_step(
     Example:
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.targets import Gaussian, NoisyGradient
-        >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
-        >>> start = torch.zeros(40, 2, dtype=torch.float64)
+        >>> target, start = (
+        ...     NoisyGradient(Gaussian.standard(2), 40.0),
+        ...     torch.zeros(40, 2),
+        ... )
         >>> deaf = SGHMC(step_size=0.1, friction=3.0, num_steps=20)  # to the noise
         >>> print(half_step(deaf, target, start, 100, warm_up=10).verdict[:40])
         half the step changes the answer: |z| is
