@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_positive
+from sgmc.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.running import Store, drive
 from sgmc.sampling import DivergenceError
@@ -139,6 +140,13 @@ class Descent:
     def seconds(self) -> float:
         """Wall-clock time so far, that before a stop included."""
         return time.monotonic() - self.started
+
+    def draws(
+        self, samples: Tensor, kernel: str, seed: int, **statistics: Tensor
+    ) -> Draws:
+        """Hand out what was drawn at the end, and how it was found."""
+        how: Any = dict(seed=seed, seconds=self.seconds, complete=self.complete)
+        return Draws(samples, statistics, kernel=kernel, **how)
 
     def settings(self) -> dict[str, object]:
         return {

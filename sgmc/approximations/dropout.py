@@ -99,14 +99,7 @@ def dropout(
     )
     samples = masks(num_samples, len(weights))[..., units] * weights
     name = f"dropout(rate={rate}, num_steps={num_steps}, learning_rate={learning_rate})"
-    return Draws(
-        samples,
-        {"weights": weights.expand_as(samples)},
-        kernel=name,
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    return way.draws(samples, name, seed, weights=weights.expand_as(samples))
 
 
 def masked_gradient(

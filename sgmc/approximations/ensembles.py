@@ -99,13 +99,8 @@ def ensemble(
     )
     what = f", adversarial={adversarial}" if adversarial > 0 else ""
     what += ", anchors" if anchors is not None else ""
-    return Draws(
-        members[None],
-        kernel=f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})",
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
+    return way.draws(members[None], name, seed)
 
 
 def adversarial_gradient(

@@ -80,6 +80,4 @@ def snapshots(
         f"snapshots(cycle_length={cycle_length}, learning_rate={learning_rate}, "
         f"momentum_decay={momentum_decay})"
     )
-    return Draws(
-        samples, kernel=name, seed=seed, seconds=way.seconds, complete=way.complete
-    )
+    return way.draws(samples, name, seed)

@@ -123,20 +123,10 @@ def variational(
     normal = normal_block(mean, num_samples, generator)
     samples = mean + std * normal
     log_density = torch.distributions.Normal(mean, std).log_prob(samples).sum(-1)
-    given = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
-    given += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
-    return Draws(
-        samples,
-        {
-            "mean": mean.expand_as(samples),
-            "std": std.expand_as(samples),
-            "log_density": log_density,
-        },
-        kernel=given,
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    name = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
+    name += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
+    fit = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
+    return way.draws(samples, name, seed, **fit, log_density=log_density)
 
 
 def bound_gradient(

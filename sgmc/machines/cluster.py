@@ -54,15 +54,11 @@ def _distributed():
 
 @contextmanager
 def workers(number: int, processes: bool = True) -> Iterator["Client"]:
-    """Start workers of one thread each on this machine, and stop them at the end.
+    """Start so many workers of one thread each on this machine, and stop them at the
+    end: processes, or threads of this one, which start at once and share its memory.
 
     Processes start anew, so that a script must call this under ``if __name__ ==
     "__main__":``; a notebook need not.
-
-    Args:
-        number: how many.
-        processes: whether each is a process of its own, or a thread of this one, which
-            starts at once and shares its memory.
 
     Raises:
         ImportError: if Dask's package ``distributed`` is not installed.
@@ -187,9 +183,9 @@ def sample_all(
         kernel: for all pieces, or one for each.
         potentials: the target of each piece.
         positions: where its chains start, each ``(chains, dim)``.
-        num_samples: number of draws to keep of each chain.
-        warm_up: number of steps to throw away first.
-        thinning: number of steps from one draw to the next.
+        num_samples: this and what follows as :func:`sgmc.sampling.sample` takes it.
+        warm_up: likewise.
+        thinning: likewise.
         seed: of all pieces together.
         checkpoints: for each piece where it is saved, and goes on if it loses its
             worker, by an absolute path that all workers see.

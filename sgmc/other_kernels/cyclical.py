@@ -62,8 +62,7 @@ class Cyclical(Kernel[CyclicalState]):
 
     Raises:
         ValueError: if a parameter is out of its range, fewer steps are left to sample
-            than there are draws, something makes no kernel, or the two kernels have
-            states of different kinds.
+            than there are draws, or something makes no kernel or one of other states.
 
     Example:
         >>> import torch
@@ -135,9 +134,7 @@ class Cyclical(Kernel[CyclicalState]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> CyclicalState:
-        """Start at the given position ``(chains, dim)``, at the beginning of a
-        cycle.
-        """
+        """Start at the given position, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
         if self.explorer is not None:
             # the chain does not see what is only looked at
@@ -178,9 +175,7 @@ class Cyclical(Kernel[CyclicalState]):
         return None
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say that the run ended within its first cycle, if it did, and what the kernel
-        knows.
-        """
+        """Say so if the run ended within its first cycle, and what the kernel knows."""
         found = self._kernel_of(self.cycle_length - 1).diagnose(statistics)
         cycle, draw = (int(statistics[name][-1, 0]) for name in ("cycle", "draw"))
         if cycle == 0 and draw < self.num_draws - 1:

@@ -6,9 +6,9 @@ z' = Fz + N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics. So one 
 both the step of a sampler (:class:`sgmc.splittings.Splitting`) and the exact law of its
 chain (:func:`sgmc.splittings.linear_chain`).
 
-Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the
-noise estimate; C, M and B̂ are numbers, diagonals ``(dim,)`` or matrices ``(dim,
-dim)``. A ValueError says which of them is out of its range."""
+ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise
+estimate; matrices are numbers, ``(dim,)`` or ``(dim, dim)``. A ValueError says which of
+them is out of its range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -175,7 +175,7 @@ class Free:
         check_non_negative("temperature", self.temperature)
         check_dims(friction=self.friction, mass=self.mass)
         given = Matrix(self.friction), Matrix(self.mass)
-        if any(m.full or min(m.eigenvalues) <= 0 for m in given):
+        if not all(not m.full and min(m.eigenvalues) > 0 for m in given):
             raise ValueError(
                 "friction and mass of a free flow must be positive numbers or "
                 "diagonals: take a splitting without it"

@@ -139,8 +139,7 @@ def adapt(
         warnings.warn(
             f"{name_chains(stuck)} did not move in the last {num_steps - run.last} "
             "steps of the warm-up, for the step_size that suits the others is too "
-            "large there: start elsewhere, or see what the potential does at the "
-            "position that is returned",
+            "large there: start elsewhere, or look at the position that is returned",
             stacklevel=2,
         )
     return run.tuned(run.averaging.average, run.mass.value), run.state.position
@@ -339,7 +338,6 @@ def reasonable_step_size(
         if not STEP_SIZES[0] < step_size < STEP_SIZES[1]:
             raise ValueError(
                 "no step size between 1e-12 and 1e12 has an acceptance near one half: "
-                "is the potential bounded below and its gradient "
-                "that of its energy?"
+                "is the potential bounded below and its gradient that of its energy?"
             )
     return step_size * min(factor, 1.0)

@@ -145,16 +145,11 @@ def half_step(
         )
 
     def draw(kernel: Kernel, times: int, seed: int) -> Draws:
-        return sample(
-            kernel,
-            potential,
-            position,
-            num_samples,
-            warm_up=times * warm_up * thinning,
-            thinning=times * thinning,
-            seed=seed,
-            progress=progress,
+        length: Any = dict(
+            warm_up=times * warm_up * thinning, thinning=times * thinning
         )
+        length |= dict(seed=seed, progress=progress)
+        return sample(kernel, potential, position, num_samples, **length)
 
     run = draw(kernel, 1, seed)
     other = draw(half, factor, derived_seed(seed, "half the step"))
