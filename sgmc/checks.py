@@ -75,16 +75,10 @@ def check_number(name: str, value: float) -> None:
     _require(right, name, "a finite number", value)
 
 
-def check_count(
-    name: str, value: int, at_least: int = 1, at_most: int | None = None
-) -> None:
-    """Raise a ValueError unless ``value`` is a whole number of at least and at most so
-    many.
-    """
+def check_count(name: str, value: int, at_least: int = 1) -> None:
+    """Raise a ValueError unless ``value`` is a whole number of at least so many."""
     right = isinstance(value, int) and not isinstance(value, bool) and value >= at_least
-    limit = "" if at_most is None else f" and at most {at_most:,}"
-    right = right and (at_most is None or value <= at_most)
-    _require(right, name, f"a whole number of at least {at_least}{limit}", value)
+    _require(right, name, f"a whole number of at least {at_least}", value)
 
 
 def check_seed(name: str, value: int) -> None:
@@ -115,6 +109,17 @@ def shown(value: object) -> str:
     if isinstance(value, (int, float, str)):
         return f"{value!r}"
     return f"a {type(value).__name__}"
+
+
+def check_indices(name: str, value: Any, number: int) -> None:
+    """Raise a ValueError unless ``value`` has different whole numbers below another
+    one, int64 ``(size,)``.
+    """
+    check_tensor(name, value, "size", floating=False)
+    different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
+    right = different and 0 <= int(value.min()) <= int(value.max()) < number
+    what = f"different numbers of torch.int64 from 0 to {number - 1}"
+    _require(right, name, what, (value.dtype, value.tolist()))
 
 
 def check_instance(
@@ -223,20 +228,4 @@ def check_edges(edges: Tensor) -> None:
         raise ValueError(
             "edges must be at least two numbers that increase, but they are "
             f"{edges.tolist()}"
-        )
-
-
-def check_indices(name: str, value: Any, number: int) -> None:
-    """Raise a ValueError unless ``value`` holds different whole numbers below another
-    one, int64 ``(size,)``.
-    """
-    check_tensor(name, value, "size", floating=False)
-    if (
-        value.dtype != torch.int64
-        or len(value.unique()) < len(value)
-        or not 0 <= int(value.min()) <= int(value.max()) < number
-    ):
-        raise ValueError(
-            f"{name} must be different int64 numbers from 0 to {number - 1}, but they "
-            f"are {value.dtype}: {value.tolist()}"
         )

@@ -2,7 +2,7 @@
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_seed
+from sgmc.checks import check_count, check_instance, check_positive, check_seed
 from sgmc.draws import Draws
 from sgmc.randomness import normal_block
 
@@ -50,7 +50,8 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
             f"{given}: run sample without collect"
         )
     check_count("num_samples", num_samples)
-    check_count("rank", rank, at_least=2, at_most=len(iterates))
+    check_count("rank", rank, at_least=2)
+    check_positive("rank", rank, at_most=len(iterates))
     generator = Generator(iterates.device).manual_seed(seed)
     mean, std = iterates.mean(0), iterates.std(0, correction=0)
     deviations = (iterates[-rank:] - mean).transpose(0, 1)  # (chains, K, dim)

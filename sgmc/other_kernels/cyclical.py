@@ -84,7 +84,8 @@ class Cyclical(Kernel[CyclicalState]):
 
     def __post_init__(self):
         check_positive("step_size", self.step_size)
-        check_count("cycle_length", self.cycle_length, at_most=_LONGEST)
+        check_count("cycle_length", self.cycle_length)
+        check_positive("cycle_length", self.cycle_length, at_most=_LONGEST)
         check_count("num_draws", self.num_draws)
         check_non_negative("exploration", self.exploration)
         sampling = max(self.cycle_length - self._num_exploring, 0)
