@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_instance, shown
 from sgmc.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian
@@ -261,6 +262,13 @@ def _stack(parts: Sequence[Draws]) -> Tensor:
     """Put the draws of all parts together: ``(J, num_samples, chains, dim)``
     float64.
     """
+    if isinstance(parts, Draws) or not isinstance(parts, Sequence):
+        raise ValueError(
+            "parts must be a list of Draws, one for each part, such as "
+            f"[Draws(samples), ...], but it is {shown(parts)}"
+        )
+    for number, part in enumerate(parts):
+        check_instance(f"part {number} of parts", part, Draws, "Draws(samples)")
     return torch.stack([part.samples.double() for part in parts])
 
 

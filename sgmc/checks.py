@@ -29,10 +29,13 @@ def _require(right: bool, name: str, what: str, value: object) -> None:
         raise ValueError(f"{name} must be {what}, but it is {value!r}{remedy}")
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise a ValueError unless ``value`` is a positive finite number."""
-    right = is_number(value) and 0 < value < math.inf
-    _require(right, name, "a positive number", value)
+def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
+    """Raise a ValueError unless ``value`` is a positive finite number, of at most so
+    much.
+    """
+    right = is_number(value) and 0 < value < math.inf and value <= at_most
+    limit = f" of at most {at_most:g}" if at_most < math.inf else ""
+    _require(right, name, f"a positive number{limit}", value)
 
 
 def check_step_size(
@@ -103,6 +106,17 @@ def shown(value: object) -> str:
     if isinstance(value, (int, float, str)):
         return f"{value!r}"
     return f"a {type(value).__name__}"
+
+
+def check_indices(name: str, value: Any, number: int) -> None:
+    """Raise a ValueError unless ``value`` has different whole numbers below another
+    one, int64 ``(size,)``.
+    """
+    check_tensor(name, value, "size", floating=False)
+    different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
+    right = different and 0 <= int(value.min()) <= int(value.max()) < number
+    what = f"different numbers of torch.int64 from 0 to {number - 1}"
+    _require(right, name, what, (value.dtype, value.tolist()))
 
 
 def check_instance(

@@ -19,17 +19,15 @@ from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
 
+_MOST = 2**14  # coordinates of a standard normal distribution that is made here
+
 
 class Gaussian(Potential):
     """The normal distribution N(μ, Σ): U(θ) = ½(θ − μ)ᵀΣ⁻¹(θ − μ).
 
     Args:
-        covariance: Σ, a symmetric positive tensor ``(dim, dim)``.
+        covariance: Σ, a symmetric positive tensor ``(dim, dim)``; else a ValueError.
         mean: μ, a tensor ``(dim,)``; zero by default.
-
-    Raises:
-        ValueError: if the covariance is not a symmetric positive matrix, or the mean
-            does not suit it.
 
     Example:
         >>> Gaussian.standard(2).energy(torch.tensor([[1.0, 1.0]]))
@@ -56,6 +54,12 @@ class Gaussian(Potential):
     def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
         """Make the standard normal distribution in ``dim`` dimensions."""
         check_count("dim", dim)
+        if dim > _MOST:
+            raise ValueError(
+                f"dim is {dim:,}, but a Gaussian holds its covariance (dim, dim) and "
+                f"factorises it, for which dim may be at most {_MOST:,}: write a "
+                "Potential whose energy is 0.5 * (position**2).sum(-1)"
+            )
         check_instance("dtype", dtype, torch.dtype, "torch.float64")
         return cls(torch.eye(dim, dtype=dtype))
 
@@ -63,9 +67,7 @@ class Gaussian(Potential):
     def correlated(
         cls, correlation: float, dtype: torch.dtype = torch.float32
     ) -> "Gaussian":
-        """Make the bivariate normal distribution with unit variances and the given
-        correlation.
-        """
+        """Make the bivariate normal distribution with unit variances."""
         check_number("correlation", correlation)
         return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
 
@@ -141,12 +143,10 @@ class GaussianMixture(Potential):
     def energy(self, position: Tensor) -> Tensor:
         """Compute −log of the mixture's normalised density."""
         square_distance = (position[:, None] - self.means).pow(2).sum(-1)
-        log_normaliser = math.log(len(self.means)) + 0.5 * self.dim * math.log(
-            2 * math.pi * self.variance
-        )
-        return log_normaliser - torch.logsumexp(
-            -square_distance / (2 * self.variance), -1
-        )
+        of_one = 0.5 * self.dim * math.log(2 * math.pi * self.variance)
+        log_normaliser = math.log(len(self.means)) + of_one
+        exponents = -square_distance / (2 * self.variance)
+        return log_normaliser - torch.logsumexp(exponents, -1)
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
@@ -167,23 +167,18 @@ class NoisyGradient(Potential):
             tensor ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if the potential is a noisy one, or the variance is no covariance or
-            has another number of coordinates.
+        ValueError: if the potential is a noisy one, or the variance does not suit it.
 
     Example:
         >>> noisy = NoisyGradient(DoubleWell(), noise_variance=4.0)
-        >>> noisy.stochastic_gradient(
-        ...     torch.zeros(3, 1), torch.Generator().manual_seed(0)
-        ... ).shape
+        >>> noisy.stochastic_gradient(torch.zeros(3, 1), Generator()).shape
         torch.Size([3, 1])
     """
 
     def __init__(self, potential: Potential, noise_variance: float | Tensor):
         check_instance("potential", potential, Potential, "DoubleWell()")
-        if (
-            isinstance(potential, NoisyGradient)
-            or getattr(potential, "batch_size", None) is not None
-        ):
+        has_batches = getattr(potential, "batch_size", None) is not None
+        if has_batches or isinstance(potential, NoisyGradient):
             raise ValueError(
                 "potential must be an exact one, but its gradient is noisy already, "
                 "and this noise would take that one's place"

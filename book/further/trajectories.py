@@ -35,13 +35,13 @@ import matplotlib.pyplot as plt
 import torch
 
 from booklib.claims import claim
+from booklib.euler import explicit_euler, symplectic_euler
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC
 from sgmc.other_kernels import RandomWalkMetropolis
-from sgmc.splittings.euler import explicit_euler, symplectic_euler
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()

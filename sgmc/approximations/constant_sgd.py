@@ -20,19 +20,18 @@ def constant_sgd(
     Near a mode with Hessian A, and for small P, they are N(θ̂, Σ) with PAΣ + ΣAP = PVP.
     A scalar P = 2·dim/tr V has the least divergence KL(N(θ̂, Σ) ‖ N(θ̂, A⁻¹)) of all
     numbers; the diagonal P = 2/diag V has it of all diagonals where V is a multiple of
-    A; the full one P = 2V⁻¹ makes Σ = A⁻¹. With V + A in the place of V, the full one
-    does so at any size of the step, not only a small one.
+    A; the full one P = 2V⁻¹ makes Σ = A⁻¹, and at any size of the step with V + A in
+    the place of V.
 
     Args:
-        noise_variance: V at the mode, a number, ``(dim,)`` or ``(dim, dim)``:
-            :func:`sgmc.noise.estimate_noise_variance` estimates it.
+        noise_variance: V at the mode, a number, ``(dim,)`` or ``(dim, dim)``, such as
+            that of :func:`sgmc.noise.estimate_noise_variance`.
         kind: ``"scalar"``, ``"diagonal"`` or ``"full"``, the form of P. A V of a
             simpler form is taken as it is.
 
     Returns:
-        SGLD at temperature zero with the step size 1 and the mass P⁻¹, half the mean of
-        V's diagonal, its diagonal or the whole; start it at a mode, or give it a
-        warm-up.
+        SGLD at temperature zero with the step size 1 and the mass P⁻¹; start it at a
+        mode, or give it a warm-up.
 
     Raises:
         ValueError: if the kind is unknown, or V is no covariance, or has no inverse
@@ -43,20 +42,19 @@ def constant_sgd(
         tensor([2., 1.])
     """
     check_choice("kind", kind, ("scalar", "diagonal", "full"))
-    value = as_matrix(noise_variance, "noise_variance").value
-    if isinstance(value, Tensor) and value.ndim == 2 and kind != "full":
-        value = value.diagonal()
-    if isinstance(value, Tensor) and kind == "scalar":
-        value = float(value.mean())
-    noise = Matrix(value)
+    noise = as_matrix(noise_variance, "noise_variance")
+    if noise.full and kind != "full":
+        noise = Matrix(noise.tensor.diagonal())
+    if kind == "scalar":
+        noise = Matrix(noise.mean)
     resolution = 0.0
-    if isinstance(value, Tensor) and noise.full:
-        eps = torch.finfo(value.dtype).eps
-        resolution = len(value) * eps * max(noise.eigenvalues)
+    if noise.full:
+        eps = torch.finfo(noise.tensor.dtype).eps
+        resolution = len(noise.tensor) * eps * max(noise.eigenvalues)
     if min(noise.eigenvalues) <= resolution:
         raise ValueError(
             f"noise_variance has no inverse of kind {kind!r}: without noise descent "
             "ends at the mode; estimate it from more or smaller minibatches, or use a "
             "simpler kind"
         )
-    return SGLD(step_size=1.0, temperature=0.0, mass=0.5 * value)
+    return SGLD(step_size=1.0, temperature=0.0, mass=0.5 * noise.value)

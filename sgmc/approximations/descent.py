@@ -1,3 +1,4 @@
+# ruff: noqa: D102 (the methods of Descent are those of a Job)
 """What the approximations share: a way down a noisy gradient."""
 
 import math
@@ -9,12 +10,14 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_positive
+from sgmc.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.running import Store, drive
 from sgmc.sampling import DivergenceError
 from sgmc.starting import check_start
 
 _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
+_LARGEST_RATE = 1e30  # what an optimiser makes of more overflows
 
 
 def check_task(
@@ -31,34 +34,25 @@ class Settings(NamedTuple):
     """How to go down.
 
     With ``momentum_decay`` α it is by stochastic gradient descent with momentum, v ← (1
-    − α)v + ∇Ũ(θ) and θ ← θ − ηv, which at α = 1 has none; without, by Adam (Kingma and
-    Ba, 2015, Algorithm 1), whose steps do not grow with the scale of the energy."""
+    − α)v + ∇Ũ(θ) and θ ← θ − ηv; without, by Adam (Kingma and Ba, 2015, Algorithm 1),
+    whose steps do not grow with the scale of the energy."""
 
     num_steps: int  #: number of steps
     learning_rate: float  #: η at the start
-    momentum_decay: float | None = None  #: α
-    #: steps from one return to the first learning rate to the next; by default there is
-    #: none
+    momentum_decay: float | None = None  #: α, at most 1, which is no momentum
+    #: steps from one return to the first learning rate to the next; None for none
     cycle_length: int | None = None
 
     def check(self) -> None:
         """Raise a ValueError if a setting is out of its range."""
         check_count("num_steps", self.num_steps)
-        check_positive("learning_rate", self.learning_rate)
+        check_positive("learning_rate", self.learning_rate, at_most=_LARGEST_RATE)
         if self.momentum_decay is not None:
-            check_positive("momentum_decay", self.momentum_decay)
-            if self.momentum_decay > 1:
-                raise ValueError(
-                    "momentum_decay must be at most 1, which is no momentum at all, "
-                    f"but it is {self.momentum_decay}"
-                )
+            check_positive("momentum_decay", self.momentum_decay, at_most=1)
 
     def rate(self, step: int) -> float:
-        """Compute the learning rate after so many steps, on its way to zero in a line;
-        with cycles, in half a wave of a cosine each.
-
-        A rate that stays leaves parameters in a cloud about the optimum; one that falls
-        lets them settle.
+        """Compute the learning rate after so many steps, which falls to zero in a line,
+        or with cycles in half a wave of a cosine each: it lets parameters settle.
 
         Example:
             >>> Settings(10, 1.0).rate(5), Settings(10, 1.0, cycle_length=4).rate(6)
@@ -78,14 +72,6 @@ class Settings(NamedTuple):
         )
 
 
-class Descent(NamedTuple):
-    """What came of going down."""
-
-    complete: bool  #: whether all the steps were taken
-    seconds: float  #: wall-clock time
-    kept: list[Tensor]  #: the first parameter at the end of each cycle
-
-
 def descend(
     potential: Potential,
     parameters: Sequence[Tensor],
@@ -95,25 +81,22 @@ def descend(
     progress: bool = True,
     checkpoint: Store | None = None,
     what: object = None,
-) -> Descent:
+) -> "Descent":
     """Follow stochastic gradients down, in place.
 
     Args:
         potential: what the minibatches are drawn from.
         parameters: what to move, in place; the first is ``(chains, ...)``, as many
             chains as there are minibatches.
-        gradients: from one step's minibatch ω to the gradient of each parameter,
-            downhill being its negative.
+        gradients: from one step's minibatch ω to the gradient of each parameter.
         generator: the source of the minibatches.
         settings: how to go down.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        progress: whether to show a progress bar.
         checkpoint: where to save the way, and from where to go on.
-        what: all that the gradients depend on besides the potential and the parameters;
-            another makes it another way.
+        what: all that the gradients depend on besides potential and parameters.
 
     Returns:
-        Whether all the steps were taken; Ctrl-C stops after the present one, with a
-        warning.
+        What came of it; Ctrl-C stops after the present step, with a warning.
 
     Raises:
         ValueError: if a setting is out of its range.
@@ -122,40 +105,48 @@ def descend(
     Example:
         >>> from sgmc.targets import DoubleWell
         >>> well, position = DoubleWell(), torch.tensor([[0.5]])
-        >>> way = descend(
-        ...     well,
-        ...     [position],
-        ...     lambda minibatch: [well.gradient_given(position, minibatch)],
-        ...     Generator(),
-        ...     Settings(300, 0.1),
-        ... )
-        >>> way.complete, position
-        (True, tensor([[1.0000]]))
+        >>> gradients = lambda ω: [well.gradient_given(position, ω)]
+        >>> settings = Settings(300, learning_rate=0.1)
+        >>> descend(well, [position], gradients, Generator(), settings).complete
+        True
+        >>> position
+        tensor([[1.0000]])
     """
     settings.check()
-    job = _Descent(potential, parameters, gradients, generator, settings, what)
-    drive(
-        job,
-        settings.num_steps,
-        checkpoint=checkpoint,
-        kept="what was reached so far is used",
-        progress=progress,
-    )
-    return Descent(job.done == settings.num_steps, job.elapsed(), job.kept)
+    job = Descent(potential, parameters, gradients, generator, settings, what)
+    kept = "what was reached so far is used"
+    drive(job, settings.num_steps, checkpoint=checkpoint, kept=kept, progress=progress)
+    return job
 
 
-class _Descent:
-    """A job of :func:`sgmc.running.drive`."""
+class Descent:
+    """A way down, a job of :func:`sgmc.running.drive`."""
 
-    def __init__(self, potential, parameters, gradients, generator, settings, what):
+    kept: list[Tensor]  #: the first parameter at the end of each cycle
+
+    def __init__(self, potential, parameters, gradients, generator, way, what):
         self.potential, self.parameters = potential, parameters
         self.gradients, self.generator = gradients, generator
-        self.way, self.optimiser = settings, settings.optimiser(parameters)
+        self.way, self.optimiser = way, way.optimiser(parameters)
         self.what, self.done, self.kept = what, 0, []
-        self.seconds, self.started = 0.0, time.monotonic()
+        self.started = time.monotonic()
 
-    def elapsed(self) -> float:
-        return self.seconds + time.monotonic() - self.started
+    @property
+    def complete(self) -> bool:
+        """Whether all the steps were taken."""
+        return self.done == self.way.num_steps
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time so far, that before a stop included."""
+        return time.monotonic() - self.started
+
+    def draws(
+        self, samples: Tensor, kernel: str, seed: int, **statistics: Tensor
+    ) -> Draws:
+        """Hand out what was drawn at the end, and how it was found."""
+        how: Any = dict(seed=seed, seconds=self.seconds, complete=self.complete)
+        return Draws(samples, statistics, kernel=kernel, **how)
 
     def settings(self) -> dict[str, object]:
         return {
@@ -169,7 +160,7 @@ class _Descent:
     def state_dict(self) -> dict[str, Any]:
         return {
             "done": self.done,
-            "seconds": self.elapsed(),
+            "seconds": self.seconds,
             "parameters": list(self.parameters),
             "optimiser": self.optimiser.state_dict()["state"],
             "generator": self.generator.get_state(),
@@ -177,7 +168,8 @@ class _Descent:
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        self.done, self.seconds = saved["done"], saved["seconds"]
+        self.done = saved["done"]
+        self.started = time.monotonic() - saved["seconds"]
         for parameter, value in zip(self.parameters, saved["parameters"], strict=True):
             parameter.copy_(value)
         optimiser = self.optimiser.state_dict()

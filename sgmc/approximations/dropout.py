@@ -31,36 +31,27 @@ def dropout(
     and ones else (Gal and Ghahramani, 2016, Section 3).
 
     Adam minimises the mean over z of U(zM), of which the prior's part is ½(1 −
-    p)|M|²/τ²; this is variational inference with the law of θ as q, whose entropy is
-    taken to be constant. In a network what enters a linear layer is dropped, with all
-    the weights that it meets there, for every example by itself as it is trained, and
-    for all of them in a draw; biases stay. Elsewhere every coordinate is dropped by
-    itself.
-
-    In linear regression with noise variance σ² and G = XᵀX the best M is ((1 − p)G +
-    p·diag G + (σ²/τ²)I)⁻¹Xᵀy, and a prediction xᵀθ has the variance p(1 − p)Σxⱼ²Mⱼ²,
-    which more data do not shrink.
+    p)|M|²/τ². In a network what enters a linear layer is dropped, with all the weights
+    that it meets there, for every example by itself as it is trained, and for all of
+    them in a draw; biases stay. Elsewhere every coordinate is dropped by itself.
 
     Args:
         potential: the target.
         position: where M starts, ``(chains, dim)``; each chain is trained by itself.
-        num_samples: number of draws from each chain's law, which are independent.
-        rate: p, more than 0 and less than 1; for a network also one for each of its
-            linear layers, 0 where nothing is dropped.
+        num_samples: number of independent draws from each chain's law.
+        rate: p, more than 0 and less than 1; for a network also a list, one for each of
+            its linear layers, 0 where nothing is dropped.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
-        seed: seed of the run's generator, the only source of randomness.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
-            and from where to go on.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        seed: seed of the run's generator.
+        checkpoint: where to save the training, and from where to go on.
+        progress: whether to show a progress bar.
 
     Returns:
-        Draws with the statistic ``weights``, M of the chain, ``(num_samples, chains,
-        dim)``.
+        Draws with the statistic ``weights``, M of the chain, of the samples' shape.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts
-            itself.
+        ValueError: if an argument is out of its range.
         DivergenceError: if M stops being finite.
 
     Example:
@@ -79,8 +70,14 @@ def dropout(
     check_task(potential, position, num_samples, seed)
     if isinstance(potential, NetworkPosterior):
         units, dropped = _units_of_network(potential, rates)
+    elif len(rates) == 1:
+        units = torch.arange(position.shape[1], device=position.device)
+        dropped = torch.full(units.shape, rates[0], device=position.device)
     else:
-        units, dropped = _units_of_coordinates(position, rates)
+        raise ValueError(
+            "rate must be one number for a potential that is no network with layers, "
+            f"but it is {rates}"
+        )
     generator = Generator(position.device).manual_seed(seed)
     weights = position.detach().clone()
 
@@ -101,17 +98,8 @@ def dropout(
         potential, [weights], gradients, generator, settings, progress, checkpoint, rate
     )
     samples = masks(num_samples, len(weights))[..., units] * weights
-    return Draws(
-        samples,
-        {"weights": weights.expand_as(samples)},
-        kernel=(
-            f"dropout(rate={rate}, num_steps={num_steps}, "
-            f"learning_rate={learning_rate})"
-        ),
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    name = f"dropout(rate={rate}, num_steps={num_steps}, learning_rate={learning_rate})"
+    return way.draws(samples, name, seed, weights=weights.expand_as(samples))
 
 
 def masked_gradient(
@@ -133,9 +121,6 @@ def masked_gradient(
         rates: p of each unit, ``(units,)``.
         units: the unit of each coordinate, ``(dim,)``.
         minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-
-    Returns:
-        ``(chains, dim)``.
     """
     batch = posterior.gather(minibatch)
     sizes = [layer.in_features for layer in linear_layers(posterior).values()]
@@ -150,18 +135,6 @@ def masked_gradient(
     return slope.mul_(scale) - kept * posterior.grad_log_prior(weights)
 
 
-def _units_of_coordinates(
-    position: Tensor, rates: Sequence[float]
-) -> tuple[Tensor, Tensor]:
-    if len(rates) > 1:
-        raise ValueError(
-            "rate must be one number for a potential that is no network with layers, "
-            f"but it is {rates}"
-        )
-    units = torch.arange(position.shape[1], device=position.device)
-    return units, torch.full(units.shape, rates[0], device=position.device)
-
-
 def _units_of_network(
     posterior: NetworkPosterior, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
@@ -169,19 +142,18 @@ def _units_of_network(
     each coordinate has; the last is for the others.
     """
     layers = linear_layers(posterior)
+    sizes = [layer.in_features for layer in layers.values()]
     rates = [*rates] * len(layers) if len(rates) == 1 else rates
     if len(rates) != len(layers):
         raise ValueError(
             f"rate must be a number, or one for each of the {len(layers)} linear "
             f"layers, but it is {rates}"
         )
-    total = sum(layer.in_features for layer in layers.values())
-    units, begin = torch.full((1, posterior.dim or 0), total), 0
+    units, begin = torch.full((1, posterior.dim or 0), sum(sizes)), 0
     for name, layer in layers.items():
         weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
         own = torch.arange(begin, begin := begin + layer.in_features)
         weight.view(layer.out_features, layer.in_features)[:] = own
     device = posterior.data[0].device
-    sizes = [layer.in_features for layer in layers.values()]
     each = torch.tensor([*rates, 0.0]).repeat_interleave(torch.tensor([*sizes, 1]))
     return units[0].to(device), each.to(device)

@@ -6,10 +6,10 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.approximations.descent import Settings, check_task, descend
-from sgmc.checks import check_instance, check_non_negative, check_tensor
+from sgmc.checks import check_instance, check_non_negative, check_tensor, shown
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
-from sgmc.potentials import Potential, differentiate
+from sgmc.potentials import Potential
 from sgmc.running import Store
 
 
@@ -29,18 +29,16 @@ def ensemble(
     2017, Algorithm 1).
 
     All members are trained at once by Adam, as chains, each on minibatches of its own.
-    What spread they have comes from the number of modes alone: on a Gaussian posterior
-    all end in its mean.
+    On a Gaussian posterior all end in its mean.
 
     With adversarial training half of each example's log-likelihood is that of x +
-    ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is worst for the member. (The
-    paper adds the two; their mean keeps the weight of the data against the prior.)
+    ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is worst for the member.
 
     With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹):
     randomised MAP sampling (Pearce et al., 2020). On a Gaussian posterior of precision
     A and covariance Σ, anchors of covariance S scatter the modes with the covariance
-    ΣΛSΛΣ about the mean: less than Σ for anchors from the prior, S = Λ⁻¹, and Σ itself,
-    so that members are exact draws, for S = Λ⁻¹AΛ⁻¹.
+    ΣΛSΛΣ about the mean: less than Σ for anchors from the prior, S = Λ⁻¹, and Σ itself
+    for S = Λ⁻¹AΛ⁻¹.
 
     Args:
         potential: the target.
@@ -48,17 +46,14 @@ def ensemble(
             ``posterior.initial_position(5, generator)``.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
-        anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean
-            zero.
-        adversarial: ϵ, in units of the inputs, for a
-            :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
+        anchors: a, ``(chains, dim)``, for a prior that is Gaussian with mean zero.
+        adversarial: ϵ, in units of the inputs of a NetworkPosterior; 0 for none.
         seed: seed of the minibatches.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
-            and from where to go on.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        checkpoint: where to save the training, and from where to go on.
+        progress: whether to show a progress bar.
 
     Returns:
-        One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.
+        One draw of each chain, a member: ``(1, chains, dim)``.
 
     Raises:
         ValueError: if there is one member, all start in one place, or anchors or
@@ -67,32 +62,20 @@ def ensemble(
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> ensemble(
-        ...     DoubleWell(), torch.tensor([[-0.5], [0.1], [0.7]]), num_steps=500
-        ... ).samples.round(decimals=2)
-        tensor([[[-1.],
-                 [ 1.],
-                 [ 1.]]])
+        >>> start = torch.tensor([[-0.5], [0.1], [0.7]])
+        >>> ensemble(DoubleWell(), start, num_steps=500).samples.flatten().round()
+        tensor([-1.,  1.,  1.])
     """
     check_non_negative("adversarial", adversarial)
     if adversarial > 0:
-        check_instance(
-            "potential",
-            potential,
-            NetworkPosterior,
-            "NetworkPosterior(...), which has inputs, or leave out adversarial",
-        )
+        example = "NetworkPosterior(...), which has inputs, or leave out adversarial"
+        check_instance("potential", potential, NetworkPosterior, example)
     check_task(potential, position, 1, seed)
-    if len(position) < 2:
-        raise ValueError(
-            "position has one chain, but an ensemble has at least two members: give a "
-            "start for each, (chains, dim)"
-        )
     if (position == position[0]).all():
         raise ValueError(
-            "position has all members start in one place, from which they find one "
-            "mode: give each a start of its own, such as "
-            "posterior.initial_position(chains, generator)"
+            "position must give each member of an ensemble, at least two members, a "
+            f"start of its own, but all {len(position)} start in one place, from which "
+            "they find one mode: take posterior.initial_position(chains, generator)"
         )
     pull = 0.0 if anchors is None else _pull(potential, position, anchors)
     members = position.detach().clone()
@@ -104,45 +87,27 @@ def ensemble(
             slope = potential.gradient_given(members, minibatch)
         return (slope - pull,)
 
-    generator = Generator(position.device).manual_seed(seed)
-    settings = Settings(num_steps, learning_rate)
     way = descend(
         potential,
         [members],
         gradients,
-        generator,
-        settings,
+        Generator(position.device).manual_seed(seed),
+        Settings(num_steps, learning_rate),
         progress,
         checkpoint,
-        (adversarial, anchors),
+        what=(adversarial, anchors),
     )
     what = f", adversarial={adversarial}" if adversarial > 0 else ""
     what += ", anchors" if anchors is not None else ""
     name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
-    return Draws(
-        members[None],
-        kernel=name,
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    return way.draws(members[None], name, seed)
 
 
 def adversarial_gradient(
     posterior: NetworkPosterior, position: Tensor, minibatch: Tensor | None, size: float
 ) -> Tensor:
-    """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst
-    neighbour: a pure function.
-
-    Args:
-        posterior: the target.
-        position: θ, ``(chains, dim)``.
-        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-        size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al.,
-            2015).
-
-    Returns:
-        ``(chains, dim)``.
+    """Compute ∇Ũ(θ; S) ``(chains, dim)``, half of each log-likelihood being that of x +
+    ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al., 2015), with ϵ the size.
     """
     inputs, targets = posterior.gather(minibatch)
     with torch.enable_grad():
@@ -154,38 +119,35 @@ def adversarial_gradient(
         worse = inputs.detach() + size * uphill.sign()
         loss = posterior.likelihood.loss(posterior.outputs(variable, worse), targets)
         slope = slope + torch.autograd.grad(loss, variable)[0]
-    return slope.mul_(0.5 * posterior.num_examples / inputs.shape[1]).sub_(
-        posterior.grad_log_prior(position)
-    )
+    scale = 0.5 * posterior.num_examples / inputs.shape[1]
+    return slope.mul_(scale).sub_(posterior.grad_log_prior(position))
 
 
 def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
-    """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) =
-    −Λθ.
+    """Compute Λa, by which moving the prior changes the gradient, from −∇log p(θ) =
+    Λθ.
     """
     if not isinstance(potential, DataPotential):
         raise ValueError(
             "anchors move the prior of a potential such as NetworkPosterior(...), but "
-            f"this potential is {type(potential).__name__}: leave them out"
+            f"this potential is {shown(potential)}: leave them out"
         )
     check_tensor("anchors", anchors, "chains", "dim")
     if anchors.shape != position.shape or anchors.dtype != position.dtype:
-        given = f"{tuple(anchors.shape)} {anchors.dtype}"
         raise ValueError(
-            f"anchors must be one for each member, {tuple(position.shape)} "
-            f"{position.dtype}, but they are {given}"
+            f"anchors must be one for each member, {shown(position)}, but they are "
+            f"{shown(anchors)}"
         )
 
     def slope(place: Tensor) -> Tensor:
-        if potential.grad_log_prior is not None:
-            return potential.grad_log_prior(place)
-        return differentiate(potential.log_prior, place)[1]
+        return potential.with_prior(place, torch.zeros_like(place), 0.0)
 
-    pull = -slope(anchors)
-    if not all(
-        torch.allclose(-slope(factor * anchors), factor * pull, rtol=1e-3)
+    pull = slope(anchors)
+    linear = [
+        torch.allclose(slope(factor * anchors), factor * pull, rtol=1e-3)
         for factor in (0, 2)
-    ):
+    ]
+    if not all(linear):
         raise ValueError(
             "anchors need a prior that is Gaussian with mean zero, but the slope of "
             "this log_prior is not linear: leave them out"

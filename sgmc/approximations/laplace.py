@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.approximations.descent import check_task
-from sgmc.checks import check_tensor
+from sgmc.checks import check_indices
 from sgmc.draws import Draws
 from sgmc.potentials import MEMORY, Potential
 from sgmc.randomness import normal_block
@@ -26,9 +26,8 @@ def laplace(
 
     It is exact where the posterior is Gaussian, and the chains, each with a mode of its
     own, make a mixture of such laws. With the coordinates of a network's last layer the
-    other weights stay where they are (Daxberger et al., 2021). The outputs are linear
-    in that layer, so that H is positive for the usual likelihoods, as that of all
-    weights need not be.
+    other weights stay where they are (Daxberger et al., 2021); H is then positive for
+    the usual likelihoods, as that of all weights need not be.
 
     Args:
         potential: the target.
@@ -36,43 +35,40 @@ def laplace(
         num_samples: number of draws from each chain's law, which are independent.
         coordinates: which of them to draw, different whole numbers ``(k,)``; all by
             default. H takes k gradients of U over all the data.
-        seed: seed of the run's generator, the only source of randomness.
+        seed: seed of the run's generator.
 
     Returns:
-        Draws with the statistic ``log_density``, the logarithm of the density of what
-        was drawn, ``(num_samples, chains)``.
+        Draws with the statistic ``log_density``, of what was drawn, ``(num_samples,
+        chains)``.
 
     Raises:
-        ValueError: if a position is no mode, because H is not positive there, or the
-            quadratic's minimum is further away than the spread; if H does not fit into
-            memory; or if an argument is out of its range.
+        ValueError: if a position is no mode, because H is not positive there or the
+            quadratic's minimum is too far away; or if H does not fit into memory.
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> draws = laplace(
-        ...     Gaussian(torch.diag(torch.tensor([4.0, 0.01]))), torch.zeros(1, 2), 1000
-        ... )
+        >>> target = Gaussian(torch.diag(torch.tensor([4.0, 0.01])))
+        >>> draws = laplace(target, torch.zeros(1, 2), 1000)
         >>> draws.samples.std((0, 1)).round(decimals=1)
         tensor([2.0000, 0.1000])
     """
     started = time.monotonic()
     check_task(potential, position, num_samples, seed)
     position = position.detach()
-    chosen = _chosen(position, coordinates)
-    size = len(position) * len(chosen) ** 2 * 8
+    chains, dim = position.shape
+    chosen = torch.arange(dim) if coordinates is None else coordinates
+    check_indices("coordinates", chosen, dim)
+    chosen = chosen.to(position.device)
+    size = chains * len(chosen) ** 2 * 8
     if size > MEMORY:
         raise ValueError(
-            f"the Hessians of {len(chosen):,} coordinates in {len(position)} chains "
+            f"the Hessians of {len(chosen):,} coordinates in {chains} chains "
             f"take {size / 2**30:,.1f} GiB, more than "
             f"{MEMORY / 2**30:g} GiB: give coordinates, such as those of a network's "
             "last layer, or fewer chains"
         )
-    roots = torch.stack(
-        [
-            _root_of_hessian(potential, position, chosen, chain)
-            for chain in range(len(position))
-        ]
-    )
+    each = (_root_of_hessian(potential, position, chosen, c) for c in range(chains))
+    roots = torch.stack(list(each))
     gradient = potential.gradient(position)[:, chosen].double()
     shift = torch.linalg.solve_triangular(roots, gradient[..., None], upper=False)
     shift = shift[..., 0].square().mean(-1).sqrt()
@@ -102,41 +98,22 @@ def laplace(
     )
 
 
-def _chosen(position: Tensor, coordinates: Tensor | None) -> Tensor:
-    dim = position.shape[1]
-    if coordinates is None:
-        return torch.arange(dim, device=position.device)
-    check_tensor("coordinates", coordinates, "k", floating=False)
-    if (
-        coordinates.dtype != torch.int64
-        or len(coordinates.unique()) < len(coordinates)
-        or not 0 <= int(coordinates.min()) <= int(coordinates.max()) < dim
-    ):
-        raise ValueError(
-            f"coordinates must be different int64 numbers from 0 to {dim - 1}, but "
-            f"are {coordinates.dtype}: {coordinates.tolist()}"
-        )
-    return coordinates.to(position.device)
-
-
 def _root_of_hessian(
     potential: Potential, position: Tensor, chosen: Tensor, chain: int
 ) -> Tensor:
     """Factorise the Hessian at one chain's position into LLᵀ: ``(k, k)`` float64."""
 
+    place = torch.tensor(chain, device=position.device), chosen
+
     def energy(values: Tensor) -> Tensor:
         # all chains, whatever hangs on them
-        moved = position.index_put(
-            (torch.tensor(chain, device=position.device), chosen), values
-        )
-        return potential.energy(moved)[chain]
+        return potential.energy(position.index_put(place, values))[chain]
 
-    hessian = torch.autograd.functional.hessian(energy, position[chain, chosen])
-    hessian = hessian.double()
+    hessian = torch.autograd.functional.hessian(energy, position[place]).double()
     hessian = 0.5 * (hessian + hessian.mT)
     root, failed = torch.linalg.cholesky_ex(hessian)
-    if failed or not hessian.isfinite().all():
-        finite = hessian.isfinite().all()
+    finite = hessian.isfinite().all()
+    if failed or not finite:
         smallest = float(torch.linalg.eigvalsh(hessian)[0]) if finite else math.nan
         raise ValueError(
             f"position of chain {chain} is no mode, for the Hessian of the energy has "

@@ -62,14 +62,9 @@ def outputs_of_masked(
     inputs: Tensor,
     masks: Sequence[Tensor],
 ) -> Tensor:
-    """Evaluate the network as its ``outputs`` does, what enters a linear layer being
-    multiplied by a mask.
-
-    Args:
-        posterior: the network.
-        position: ``(chains, dim)``.
-        inputs: ``(chains, n, ...)``.
-        masks: for each of the linear layers, ``(chains, n, features)``.
+    """Evaluate the network at positions ``(chains, dim)`` and inputs ``(chains, n,
+    ...)``, what enters each linear layer being multiplied by its mask ``(chains, n,
+    features)``.
     """
 
     def outputs(position: Tensor, inputs: Tensor, *masks: Tensor) -> Tensor:
@@ -94,24 +89,15 @@ def outputs_of_law(
     layer (Kingma et al., 2015).
 
     What leaves a linear layer with the input x is N(x·μ, x²·σ²), of which one number an
-    output is drawn, not one a weight.
-
-    Args:
-        posterior: the network.
-        mean: μ, ``(chains, dim)``.
-        std: σ, ``(chains, dim)``.
-        inputs: ``(chains, n, ...)``.
-        normals: standard normal numbers for each of the linear layers, ``(chains, n,
-            outputs)``.
+    output is drawn, not one a weight. μ and σ are ``(chains, dim)``, inputs ``(chains,
+    n, ...)``, and the standard normal numbers of each layer ``(chains, n, outputs)``.
 
     Example:
         >>> posterior = NetworkPosterior(
         ...     nn.Linear(4, 3), torch.ones(20, 4), torch.arange(20) % 3
         ... )
-        >>> zero, one = torch.zeros(1, 15), torch.ones(1, 15)
-        >>> outputs_of_law(
-        ...     posterior, zero, one, torch.ones(1, 1, 4), [torch.ones(1, 1, 3)]
-        ... )  # √5, with the bias
+        >>> law, x = (torch.zeros(1, 15), torch.ones(1, 15)), torch.ones(1, 1, 4)
+        >>> outputs_of_law(posterior, *law, x, [torch.ones(1, 1, 3)])  # √5
         tensor([[[2.2361, 2.2361, 2.2361]]])
     """
 

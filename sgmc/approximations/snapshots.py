@@ -30,8 +30,7 @@ def snapshots(
     Stochastic gradient descent, v ← (1 − α)v + ∇Ũ(θ) and θ ← θ − ηv, at a learning rate
     that starts every cycle anew and falls by half a wave of a cosine: the high rate
     leaves a mode, and the low one settles. Nothing makes the modes found those of the
-    posterior, in number or in weight: on a Gaussian posterior every snapshot is at its
-    mean but for what is left of the minibatches' noise.
+    posterior, in number or in weight.
 
     Args:
         potential: the target.
@@ -39,54 +38,46 @@ def snapshots(
         num_samples: number of cycles, and of draws of each chain.
         cycle_length: number of steps of a cycle.
         learning_rate: η in the first step of a cycle, for the energy of all the data.
-        momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
-            descent.
+        momentum_decay: α, more than 0 and at most 1, which is without momentum.
         seed: seed of the minibatches.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
-            and from where to go on.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        checkpoint: where to save the training, and from where to go on.
+        progress: whether to show a progress bar.
 
     Returns:
-        Draws, ``samples`` being ``(num_samples, chains, dim)``, or those of the cycles
-        that were ended before Ctrl-C.
+        Draws ``(num_samples, chains, dim)``, or those of the cycles before Ctrl-C.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts
-            itself.
+        ValueError: if an argument is out of its range.
         DivergenceError: if a position stops being finite.
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> snapshots(
-        ...     DoubleWell(),
-        ...     torch.tensor([[0.5]]),
-        ...     2,
-        ...     cycle_length=100,
-        ...     learning_rate=0.05,
-        ... ).samples.round(decimals=2)
-        tensor([[[1.]],
-        <BLANKLINE>
-                [[1.]]])
+        >>> given = dict(cycle_length=100, learning_rate=0.05)
+        >>> draws = snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, **given)
+        >>> draws.samples.flatten().round(decimals=2)
+        tensor([1., 1.])
     """
     check_task(potential, position, num_samples, seed)
     check_count("cycle_length", cycle_length)
-    settings = Settings(
-        num_samples * cycle_length, learning_rate, momentum_decay, cycle_length
-    )
     place = position.detach().clone()
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
         return (potential.gradient_given(place, minibatch),)
 
-    generator = Generator(position.device).manual_seed(seed)
     way = descend(
-        potential, [place], gradients, generator, settings, progress, checkpoint
+        potential,
+        [place],
+        gradients,
+        Generator(position.device).manual_seed(seed),
+        Settings(
+            num_samples * cycle_length, learning_rate, momentum_decay, cycle_length
+        ),
+        progress,
+        checkpoint,
     )
     samples = torch.stack(way.kept) if way.kept else place.new_empty(0, *place.shape)
     name = (
         f"snapshots(cycle_length={cycle_length}, learning_rate={learning_rate}, "
         f"momentum_decay={momentum_decay})"
     )
-    return Draws(
-        samples, kernel=name, seed=seed, seconds=way.seconds, complete=way.complete
-    )
+    return way.draws(samples, name, seed)

@@ -2,7 +2,7 @@
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_seed
+from sgmc.checks import check_count, check_instance, check_positive, check_seed
 from sgmc.draws import Draws
 from sgmc.randomness import normal_block
 
@@ -12,26 +12,19 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     their covariance (Maddox et al., 2019, Section 3).
 
     θ = θ̄ + S^½z/√2 + Dz′/√(2(K − 1)) with standard normal z and z′, S the iterates'
-    variances and D the deviations of the last K of them from the mean θ̄ of all, which
-    is known here, where its authors keep a running one. The iterates are a run of
-    stochastic gradient descent at a constant step size: ``sample(SGLD(step_size,
-    temperature=0.0), ...)``, or SGHMC at temperature zero for its momentum.
-
-    Where the energy is a quadratic, those have a covariance that
-    :func:`sgmc.splittings.langevin_chain` gives: it depends on the step size and the
-    gradients' noise, and need not be the posterior's. Correlations of the draws are
-    half of theirs.
+    variances and D the deviations of the last K of them from the mean θ̄ of all, where
+    its authors keep a running one. The iterates are a run of stochastic gradient
+    descent at a constant step size: ``sample(SGLD(step_size, temperature=0.0), ...)``,
+    or SGHMC at temperature zero for its momentum.
 
     Args:
-        draws: the iterates, whose ``samples`` are ``(T, chains, dim)``; thinned ones do
-            as well.
+        draws: the iterates, whose ``samples`` are ``(T, chains, dim)``.
         num_samples: number of draws from each chain's law, which are independent.
         rank: K, from 2 to T.
-        seed: seed of the run's generator, the only source of randomness.
+        seed: seed of the run's generator.
 
     Returns:
-        Draws with the statistics ``mean`` and ``std``, θ̄ and the root of S of the
-        chain, ``(num_samples, chains, dim)``.
+        Draws with the statistics ``mean`` and ``std``, θ̄ and S^½ of the chain.
 
     Raises:
         ValueError: if the draws are not of positions, or the rank is out of its range.
@@ -42,13 +35,8 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
         >>> from sgmc.kernels import SGLD
         >>> from sgmc.targets import Gaussian, NoisyGradient
         >>> target = NoisyGradient(Gaussian.standard(2), 4.0)
-        >>> iterates = sample(
-        ...     SGLD(0.1, temperature=0.0),
-        ...     target,
-        ...     torch.zeros(3, 2),
-        ...     num_samples=500,
-        ...     warm_up=100,
-        ... )
+        >>> descent = SGLD(0.1, temperature=0.0)
+        >>> iterates = sample(descent, target, torch.zeros(3, 2), 500, warm_up=100)
         >>> swag(iterates, 50).samples.shape
         torch.Size([50, 3, 2])
     """
@@ -63,11 +51,7 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
         )
     check_count("num_samples", num_samples)
     check_count("rank", rank, at_least=2)
-    if rank > len(iterates):
-        raise ValueError(
-            f"rank is {rank}, but there are only {len(iterates)} iterates: take a "
-            "smaller rank, or more of them"
-        )
+    check_positive("rank", rank, at_most=len(iterates))
     generator = Generator(iterates.device).manual_seed(seed)
     mean, std = iterates.mean(0), iterates.std(0, correction=0)
     deviations = (iterates[-rank:] - mean).transpose(0, 1)  # (chains, K, dim)
@@ -75,10 +59,9 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     factors = normal_block(deviations[..., 0], num_samples, generator)
     shared = (factors[..., None, :] @ deviations)[..., 0, :]
     samples = mean + independent / 2**0.5 + shared / (2 * (rank - 1)) ** 0.5
-    statistics = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
     return Draws(
         samples,
-        statistics,
+        {"mean": mean.expand_as(samples), "std": std.expand_as(samples)},
         kernel=f"swag(rank={rank}) of {draws.kernel}",
         seed=seed,
         seconds=draws.seconds,

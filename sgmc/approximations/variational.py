@@ -40,51 +40,44 @@ def variational(
 
     With θ = μ + σε, ε ~ N(0, I), and σ = log(1 + e^ρ), Adam climbs the bound E_q[−U(θ)]
     + Σlog σ ≤ log ∫exp(−U) up to a constant, which is E_q[log p(D | θ)] − KL(q ‖ p) for
-    a posterior, of any prior; a minibatch's gradient stands for all the data's. On a
-    Gaussian posterior of precision A the best μ is the mean, and σᵢ² = 1/Aᵢᵢ, never
-    above the marginal variance (Bishop, 2006, Section 10.1.2). With α ≠ 1 it climbs
-    Rényi's bound 1/(1 − α)·log mean((e^−U / q)^(1 − α)) over the draws of a step (Li
-    and Turner, 2016, eq. 5): α = 0 is the importance-weighted bound, and the larger α,
-    the closer q holds to a mode.
-
-    Each chain is a fit of its own. Where they end in different places, the bound has
-    several maxima, or ``num_steps`` is too small.
+    a posterior; a minibatch's gradient stands for all the data's. On a Gaussian
+    posterior of precision A the best μ is the mean, and σᵢ² = 1/Aᵢᵢ, never above the
+    marginal variance (Bishop, 2006, Section 10.1.2). With α ≠ 1 it climbs Rényi's bound
+    1/(1 − α)·log mean((e^−U / q)^(1 − α)) over the draws of a step (Li and Turner,
+    2016, eq. 5): α = 0 is the importance-weighted bound, and the larger α, the closer q
+    holds to a mode. Each chain is a fit of its own.
 
     Args:
         potential: the target.
         position: where μ starts, ``(chains, dim)``.
-        num_samples: number of draws from each chain's q, which are independent.
+        num_samples: number of independent draws from each chain's q.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         num_draws: S, the draws of θ at each step; those of a chain share its minibatch.
         alpha: α; 1 for the ordinary bound.
         local: whether to draw the outputs of a network's layers and not its weights
-            (Kingma et al., 2015), which gives each example weights of its own and so
-            less noise to the gradient; the network is of linear layers, of a
-            :class:`sgmc.posteriors.NetworkPosterior`.
+            (Kingma et al., 2015), for less noise in the gradient, of a
+            :class:`sgmc.posteriors.NetworkPosterior` of linear layers.
         initial_std: where σ starts.
-        seed: seed of the run's generator, the only source of randomness.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
-            and from where to go on.
-        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
+        seed: seed of the run's generator.
+        checkpoint: where to save the training, and from where to go on.
+        progress: whether to show a progress bar.
 
     Returns:
-        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain,
-        ``(num_samples, chains, dim)``, and ``log_density``, log q(θ), ``(num_samples,
-        chains)``: the mean of −U(θ) − log q(θ) is the bound.
+        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain, and
+        ``log_density``, log q(θ), ``(num_samples, chains)``: the mean of −U(θ) − log
+        q(θ) is the bound.
 
     Raises:
-        ValueError: if an argument is out of its range, the potential contradicts
-            itself, α ≠ 1 is asked for with one draw a step, or the potential has no
-            linear layers to draw the outputs of.
+        ValueError: if an argument is out of its range, α ≠ 1 is asked for with one draw
+            a step, or the potential has no linear layers to draw the outputs of.
         DivergenceError: if μ or σ stops being finite.
 
     Example:
         >>> from sgmc.targets import Gaussian
         >>> target = Gaussian.correlated(0.8)  # A has the diagonal 1/(1 − 0.8²)
-        >>> draws = variational(
-        ...     target, torch.ones(4, 2), 100, num_steps=2000, num_draws=8
-        ... )
+        >>> fit = dict(num_steps=2000, num_draws=8)
+        >>> draws = variational(target, torch.ones(4, 2), 100, **fit)
         >>> bool((draws.statistics["std"] - 0.6).abs().max() < 0.05)
         True
     """
@@ -104,47 +97,36 @@ def variational(
     # softplus(ρ) is the start, however large
     mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()
 
-    def gradients(noise: Any) -> tuple[Tensor, Tensor]:
+    def gradients(minibatch: Any) -> tuple[Tensor, Tensor]:
         std = functional.softplus(rho)
         normals = normal_block(mean, num_draws, generator)
         if local and isinstance(potential, NetworkPosterior):
-            of_outputs = _normals_of_outputs(potential, mean, noise, generator)
-            given = potential, mean, std, normals[0], of_outputs, noise
+            of_outputs = _normals_of_outputs(potential, mean, minibatch, generator)
+            given = potential, mean, std, normals[0], of_outputs, minibatch
             by_mean, by_std = local_bound_gradient(*given)
         else:
-            given = potential, mean, std, normals, noise, alpha
+            given = potential, mean, std, normals, minibatch, alpha
             by_mean, by_std = bound_gradient(*given)
         return by_mean, by_std * rho.sigmoid()
 
-    settings = Settings(num_steps, learning_rate)
     way = descend(
         potential,
         [mean, rho],
         gradients,
         generator,
-        settings,
+        Settings(num_steps, learning_rate),
         progress,
         checkpoint,
-        (num_draws, alpha, local),
+        what=(num_draws, alpha, local),
     )
     std = functional.softplus(rho)
     normal = normal_block(mean, num_samples, generator)
     samples = mean + std * normal
     log_density = torch.distributions.Normal(mean, std).log_prob(samples).sum(-1)
-    given = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
-    given += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
-    return Draws(
-        samples,
-        {
-            "mean": mean.expand_as(samples),
-            "std": std.expand_as(samples),
-            "log_density": log_density,
-        },
-        kernel=given,
-        seed=seed,
-        seconds=way.seconds,
-        complete=way.complete,
-    )
+    name = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
+    name += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
+    fit = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
+    return way.draws(samples, name, seed, **fit, log_density=log_density)
 
 
 def bound_gradient(
@@ -155,30 +137,18 @@ def bound_gradient(
     minibatch: Any,
     alpha: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Estimate the gradient of the negative bound in μ and σ, a pure function.
+    """Estimate the gradients of the negative bound in μ and σ, all ``(chains, dim)``,
+    from ε ``(S, chains, dim)`` and one step's minibatches: a pure function.
 
-    With θₛ = μ + σεₛ it is Σₛwₛ∇U(θₛ) in μ and Σₛwₛ∇U(θₛ)εₛ − 1/σ in σ (Blundell et
-    al., 2015, eq. 3–4, with the entropy of q in closed form). The weights wₛ are equal;
-    for Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
-
-    Args:
-        potential: the target.
-        mean: μ, ``(chains, dim)``.
-        std: σ, ``(chains, dim)``.
-        normals: ε, ``(S, chains, dim)``.
-        minibatch: one step's ω of so many chains, which all draws of a chain share.
-        alpha: α.
-
-    Returns:
-        Both gradients, each ``(chains, dim)``.
+    With θₛ = μ + σεₛ they are Σₛwₛ∇U(θₛ) and Σₛwₛ∇U(θₛ)εₛ − 1/σ (Blundell et al., 2015,
+    eq. 3–4, with the entropy of q in closed form). The weights wₛ are equal; for
+    Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> zero, one = torch.zeros(1, 1), torch.ones(1, 1)
-        >>> bound_gradient(
-        ...     Gaussian.standard(1), zero, one, torch.tensor([[[1.0]], [[-1.0]]]), None
-        ... )
-        (tensor([[0.]]), tensor([[0.]]))
+        >>> law, normals = (torch.zeros(1, 1), torch.ones(1, 1)), torch.ones(1, 1, 1)
+        >>> bound_gradient(Gaussian.standard(1), *law, normals, None)
+        (tensor([[1.]]), tensor([[0.]]))
     """
     drawn = (mean + std * normals).flatten(0, 1)
     minibatch = tree_map_only(
@@ -208,34 +178,23 @@ def local_bound_gradient(
     normals_of_outputs: Sequence[Tensor],
     minibatch: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Estimate the gradient of the negative bound in μ and σ from drawn outputs, a pure
-    function (Kingma et al., 2015).
+    """Estimate the gradients of the negative bound in μ and σ, all ``(chains, dim)``,
+    from drawn outputs (Kingma et al., 2015), a pure function.
 
-    Its mean is that of :func:`bound_gradient`: the law of the outputs, and so of the
-    log-likelihood, is that of drawn weights. Every example has a draw of its own, so
-    that the noise of the draws falls with the minibatch, as that of the examples does.
-    The prior has one draw of the weights.
-
-    Args:
-        posterior: the target, of a network of linear layers.
-        mean: μ, ``(chains, dim)``.
-        std: σ, ``(chains, dim)``.
-        normals: ε of the prior's draw, ``(chains, dim)``.
-        normals_of_outputs: standard normal numbers for each layer, ``(chains, n,
-            outputs)``.
-        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
-
-    Returns:
-        Both gradients, each ``(chains, dim)``.
+    Their mean is that of :func:`bound_gradient`, but every example has a draw of its
+    own, of standard normal numbers ``(chains, n, outputs)`` for each layer, so that the
+    noise of the draws falls with the minibatch. The prior has one, ε ``(chains, dim)``.
 
     Example:
         >>> posterior = NetworkPosterior(
         ...     torch.nn.Linear(1, 2), torch.zeros(6, 1), torch.arange(6) % 2
         ... )
-        >>> zero, one = torch.zeros(1, 4), torch.ones(1, 4)
-        >>> local_bound_gradient(
-        ...     posterior, zero, one, one, [torch.zeros(1, 6, 2)], None
-        ... )  # ∇ −log p(θ) = 1 at θ = 0 + 1·1
+        >>> zero, one, normals = (
+        ...     torch.zeros(1, 4),
+        ...     torch.ones(1, 4),
+        ...     torch.zeros(1, 6, 2),
+        ... )
+        >>> local_bound_gradient(posterior, zero, one, one, [normals], None)
         (tensor([[1., 1., 1., 1.]]), tensor([[0., 0., 0., 0.]]))
     """
     batch = posterior.gather(minibatch)

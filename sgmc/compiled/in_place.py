@@ -5,6 +5,7 @@ from typing import cast
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 _AT_MOST = 16  # forms of its arguments for which a function is compiled
 
@@ -13,19 +14,16 @@ class CompiledInPlace:
     """A function of a potential and of tensors that it overwrites, compiled by
     PyTorch's Inductor, whole or not at all.
 
-    It is traced when it is called first. The potential, and the form of the tensors
-    (shape, strides, type, device), are taken to stay what they were; where one does
-    not, it is traced and compiled anew. Potentials are told apart by their identity,
-    and by that of their attributes.
+    It is traced when it is called first, and anew for another potential, told by its
+    identity and that of its attributes, and for tensors of another form.
 
     Args:
-        function: what to compile, of a potential, and of tensors or sequences of
-            tensors and None; what it returns is dropped.
+        function: what to compile, of a potential, and of tensors or lists of tensors
+            and None; what it returns is dropped.
 
     Example:
-        >>> CompiledInPlace(
-        ...     lambda potential, position: position.sub_(potential.gradient(position))
-        ... ).num_compiled
+        >>> descent = lambda potential, place: place.sub_(potential.gradient(place))
+        >>> CompiledInPlace(descent).num_compiled
         0
     """
 
@@ -73,9 +71,8 @@ class CompiledInPlace:
 
         def of_tensors(*given: Tensor) -> None:
             places = iter(given)
-            self.function(
-                potential, *[_with_tensors(argument, places) for argument in arguments]
-            )
+            replaced = tree_map_only(Tensor, lambda _: next(places), arguments)
+            self.function(potential, *replaced)
 
         needed = (
             "a potential whose gradient is a formula of tensor operations, without "
@@ -126,14 +123,3 @@ def _describe(
         key.append(len(argument))
         for part in argument:
             _describe(part, key, tensors)
-
-
-def _with_tensors(argument, tensors):
-    """Put other tensors in the places of those in an argument."""
-    if isinstance(argument, Tensor):
-        return next(tensors)
-    return (
-        argument
-        if argument is None
-        else [_with_tensors(part, tensors) for part in argument]
-    )

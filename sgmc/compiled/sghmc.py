@@ -10,22 +10,13 @@ from sgmc.noise import OnlineNoise
 
 @dataclass(frozen=True, eq=False)
 class CompiledSGHMC(SGHMC):
-    """SGHMC whose m steps are compiled to one function (Chen et al., 2014, Algorithm
-    2).
+    """:class:`~sgmc.kernels.SGHMC`, with its arguments, whose m steps are compiled to
+    one function (Chen et al., 2014, Algorithm 2).
 
-    Its samples are those of :class:`~sgmc.kernels.SGHMC` of the same seed, up to
-    rounding. Compiling takes from seconds to a minute, once, and needs a C++ compiler,
-    a potential whose gradient has no Python that depends on values, a fixed step size
-    and a fixed noise estimate. It pays where a step takes less than about 0.1 ms.
-
-    Args:
-        step_size: ε.
-        friction: C; this and what follows as in :class:`~sgmc.kernels.SGHMC`.
-        noise_estimate: B̂.
-        mass: M, likewise.
-        num_steps: m, the steps of a call.
-        resample_every: number of calls from one fresh momentum to the next.
-        temperature: T, of the target exp(−U/T).
+    Its samples are those of SGHMC of the same seed, up to rounding. Compiling takes
+    from seconds to a minute, once, and needs a C++ compiler, and a potential whose
+    gradient has no Python that depends on values. It pays where a step takes less than
+    about 0.1 ms.
 
     Raises:
         ValueError: if a parameter is out of its range, the step size a schedule, or the

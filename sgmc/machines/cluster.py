@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -54,15 +54,11 @@ def _distributed():
 
 @contextmanager
 def workers(number: int, processes: bool = True) -> Iterator["Client"]:
-    """Start workers of one thread each on this machine, and stop them at the end.
+    """Start so many workers of one thread each on this machine, and stop them at the
+    end: processes, or threads of this one, which start at once and share its memory.
 
     Processes start anew, so that a script must call this under ``if __name__ ==
     "__main__":``; a notebook need not.
-
-    Args:
-        number: how many.
-        processes: whether each is a process of its own; if not they are threads of this
-            one, which start at once and share its memory.
 
     Raises:
         ImportError: if Dask's package ``distributed`` is not installed.
@@ -96,9 +92,8 @@ def as_they_come(
     """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some
     worker, and yield results as they come.
 
-    Dask's scheduler keeps every piece with its data until it is done. A worker that
-    dies loses its unfinished pieces, which begin again on another; a result that was
-    yielded is never computed a second time.
+    A worker that dies loses its unfinished pieces, which begin again on another; a
+    result that was yielded is never computed a second time.
 
     Args:
         client: of the cluster.
@@ -180,23 +175,20 @@ def sample_all(
     checkpoints: Sequence[Store] | None = None,
 ) -> list[Draws]:
     """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one
-    potential again and again for parallel chains.
-
-    The seed of a piece follows from ``seed`` and its number, so that the draws are the
-    same for any number of workers.
+    potential again and again for parallel chains, with seeds that follow from ``seed``
+    and the piece's number.
 
     Args:
         client: of the cluster.
         kernel: for all pieces, or one for each.
         potentials: the target of each piece.
         positions: where its chains start, each ``(chains, dim)``.
-        num_samples: number of draws to keep of each chain.
-        warm_up: number of steps to throw away first.
-        thinning: number of steps from one draw to the next.
+        num_samples: this and what follows as :func:`sgmc.sampling.sample` takes it.
+        warm_up: likewise.
+        thinning: likewise.
         seed: of all pieces together.
-        checkpoints: where each piece is saved, and goes on if it loses its worker: for
-            each a :class:`sgmc.checkpoints.Checkpoint` with an absolute path that all
-            workers see; without them it begins again, to the same draws.
+        checkpoints: for each piece where it is saved, and goes on if it loses its
+            worker, by an absolute path that all workers see.
 
     Returns:
         The draws of each piece.
@@ -208,29 +200,20 @@ def sample_all(
     Example:
         >>> from sgmc.kernels import HMC
         >>> from sgmc.targets import Gaussian
+        >>> targets, starts = [Gaussian.standard(2)] * 3, [torch.zeros(4, 2)] * 3
         >>> with workers(2, processes=False) as client:
-        ...     parts = sample_all(
-        ...         client,
-        ...         HMC(0.5, 3),
-        ...         [Gaussian.standard(2)] * 3,
-        ...         [torch.zeros(4, 2)] * 3,
-        ...         num_samples=10,
-        ...     )
-        >>> [part.samples.shape for part in parts]
-        [torch.Size([10, 4, 2]), torch.Size([10, 4, 2]), torch.Size([10, 4, 2])]
+        ...     parts = sample_all(client, HMC(0.5, 3), targets, starts, 10)
+        >>> len(parts), parts[0].samples.shape
+        (3, torch.Size([10, 4, 2]))
     """
     number = len(potentials)
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
     settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
     each = []
     for piece in range(number):
-        own: dict[str, Any] = {
-            "seed": derived_seed(seed, f"piece {piece}"),
-            "progress": False,
-        }
-        if checkpoints is not None:
-            own["checkpoint"] = checkpoints[piece]
-        each.append(settings | own)
+        own = {"seed": derived_seed(seed, f"piece {piece}"), "progress": False}
+        saved = {} if checkpoints is None else {"checkpoint": checkpoints[piece]}
+        each.append(settings | own | saved)
     starts = [position.clone() for position in positions]  # views would take all along
     return run_all(client, _sample, potentials, kernels, starts, each)
 
@@ -244,9 +227,7 @@ def _sample(
 def _work(
     home: str, function: Callable, datum: object, *arguments: object
 ) -> tuple[object, list[str]]:
-    """Do a piece of work on a worker, and send home the warnings, which nobody would
-    see there.
-    """
+    """Do a piece of work, and send home the warnings, which nobody would see there."""
     # a thread of the process at home, whose filters belong to all threads
     if home == _HOME:
         return function(datum, *arguments), []

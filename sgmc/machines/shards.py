@@ -1,3 +1,4 @@
+# ruff: noqa: D102 (of DataPotential)
 """Parts of a posterior, one for each machine: some of the data, and a share of the
 prior.
 """
@@ -7,7 +8,7 @@ import copy
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_seed, check_tensor
+from sgmc.checks import check_count, check_indices, check_instance, check_seed
 from sgmc.posteriors.base import Batch, DataPotential
 from sgmc.potentials import Kind
 
@@ -18,11 +19,9 @@ class Shard(DataPotential):
 
     The energies of J shards that have each example once add up to that of the
     posterior: its density is the product of theirs (Scott et al., 2016). A shard is a
-    posterior of its own, with minibatches of n of its own examples, which every kernel
-    can sample. It holds its own examples alone. What a model keeps elsewhere, such as
-    in the program of a :class:`~sgmc.models.pyro_model.PyroPosterior` or in the
-    functions of :func:`~sgmc.models.control_variates`, is not cut: write control
-    variates for a shard, not shards of control variates.
+    posterior of its own, with minibatches of n of its own examples, and holds these
+    alone. What a model keeps elsewhere, such as in the program of a
+    :class:`~sgmc.models.pyro_model.PyroPosterior`, is not cut.
 
     Args:
         posterior: the whole.
@@ -30,8 +29,9 @@ class Shard(DataPotential):
         num_shards: the number J of shards.
 
     Raises:
-        ValueError: if the indices are no numbers of examples, or have one twice, or the
-            shard has fewer examples than a minibatch.
+        ValueError: if the indices are no numbers of examples, or have one twice, the
+            shard has fewer examples than a minibatch, or a function of the posterior
+            holds another posterior, as control variates do.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
@@ -48,24 +48,18 @@ class Shard(DataPotential):
     def __init__(self, posterior: DataPotential, indices: Tensor, num_shards: int):
         check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
         check_count("num_shards", num_shards)
-        check_tensor("indices", indices, "size", floating=False)
-        last = posterior.num_examples - 1
-        if (
-            indices.dtype != torch.int64
-            or len(indices.unique()) < len(indices)
-            or not 0 <= int(indices.min()) <= int(indices.max()) <= last
-        ):
-            raise ValueError(
-                f"indices must be different int64 numbers from 0 to {last}, but are "
-                f"{indices.dtype} with {indices.tolist()}"
-            )
-        data = [
-            tensor.index_select(0, indices.to(tensor.device))
-            for tensor in posterior.data
-        ]
-        super().__init__(
-            data, posterior.batch_size, posterior.minibatches, posterior.dim
-        )
+        check_indices("indices", indices, posterior.num_examples)
+        for name, function in vars(posterior).items():
+            cells = getattr(function, "__closure__", None) or ()
+            if any(isinstance(cell.cell_contents, DataPotential) for cell in cells):
+                raise ValueError(
+                    f"posterior has a {name} that holds another posterior with all its "
+                    "data, as control_variates makes it, of which no shard can be "
+                    "made: make shards of that one, and control_variates of each"
+                )
+        data = [x.index_select(0, indices.to(x.device)) for x in posterior.data]
+        rule, size = posterior.minibatches, posterior.batch_size
+        super().__init__(data, size, rule, posterior.dim)
         # the model, with these examples in place of all
         self._part = copy.copy(posterior)
         self._part.data, self._part.num_examples = self.data, self.num_examples
@@ -73,65 +67,46 @@ class Shard(DataPotential):
         self.grad_log_likelihood = self._part.grad_log_likelihood
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute (1/J) log p(θ): ``(chains, dim)`` → ``(chains,)``."""
         return self._part.log_prior(position) / self.num_shards
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains or 1, n,
-        ...)`` → ``(chains, n)``.
-        """
         return self._part.log_likelihood(position, *batch)
 
     # The model's own ways to its energy and gradients are the fast ones. With the
     # likelihood J times as heavy they give J times what is wanted.
 
     def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute the energy of a batch."""
         number = self.num_shards
         return self._part.energy_of(position, batch, number * scale) / number
 
     def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute its gradient."""
         number = self.num_shards
         return self._part.gradient_of(position, batch, number * scale) / number
 
     def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
-        """Add the prior's gradient."""
         number = self.num_shards
         return self._part.with_prior(position, slope, number * scale) / number
 
     def gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients and their squares."""
         return self._part.gradient_moments(position, batch, kind)
 
     def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
-        """Compute ∇log p(xᵢ | θ) of every example of a batch: ``(chains, n, dim)``."""
         return self._part.per_example_gradients(position, batch)
 
 
 def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
-    """Deal the examples of a posterior, shuffled, to so many shards, whose sizes differ
-    by one at most.
-
-    Args:
-        posterior: the whole.
-        number: the number J of shards.
-        seed: of the order in which the examples are dealt.
+    """Deal the examples of a posterior, shuffled by a seed, to so many shards, whose
+    sizes differ by one at most.
 
     Raises:
-        ValueError: if there are fewer examples than shards, or a shard has fewer than a
-            minibatch.
+        ValueError: if there are fewer examples than shards, or as :class:`Shard` does.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
-        >>> [
-        ...     part.num_examples
-        ...     for part in shards(
-        ...         LinearRegression(torch.ones(7, 1), torch.arange(7.0)), 3
-        ...     )
-        ... ]
+        >>> whole = LinearRegression(torch.ones(7, 1), torch.arange(7.0))
+        >>> [part.num_examples for part in shards(whole, 3)]
         [3, 2, 2]
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
@@ -142,7 +117,6 @@ def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
             f"number is {number}, but there are only {posterior.num_examples} "
             "examples: ask for fewer shards"
         )
-    order = torch.randperm(
-        posterior.num_examples, generator=Generator().manual_seed(seed)
-    )
+    generator = Generator().manual_seed(seed)
+    order = torch.randperm(posterior.num_examples, generator=generator)
     return [Shard(posterior, indices, number) for indices in order.tensor_split(number)]

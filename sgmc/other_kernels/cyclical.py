@@ -12,6 +12,8 @@ from sgmc.checks import check_count, check_instance, check_non_negative, check_p
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
+_LONGEST = 10**8  # steps of a cycle: the last step size of a longer one rounds to zero
+
 
 class CyclicalState(NamedTuple):
     """A state of the kernel whose step size goes in cycles."""
@@ -44,35 +46,30 @@ class Cyclical(Kernel[CyclicalState]):
     the cycle. One call of ``step`` goes from one draw to the next.
 
     A state is handed on as it is. With :meth:`sgmc.kernels.SGHMC.from_learning_rate`
-    that is θ and r, whose law exp(−U(θ) − ½r²) no step size enters; the velocity v = εr
-    of the learning rate's form, kept while ε falls, would be too large for the next
-    one.
+    that is θ and r, whose law exp(−U(θ) − ½r²) no step size enters, as it would enter
+    that of the velocity v = εr.
 
     Args:
         kernel: from a step size to the kernel that samples, such as ``SGLD`` or
-            ``lambda rate: SGHMC.from_learning_rate(rate, 0.1)``. Each step size of a
-            cycle has its kernel, which is made once.
+            ``lambda rate: SGHMC.from_learning_rate(rate, 0.1)``.
         step_size: η₀, the largest step size.
         cycle_length: ℓ, number of steps of a cycle; with M cycles in K steps, ⌈K/M⌉.
         num_draws: number of draws of each cycle.
         exploration: β, the share of a cycle that explores.
-        explorer: likewise, the kernel that explores, such as ``lambda rate: SGLD(rate,
-            temperature=0.0)``, which is stochastic gradient descent; the kernel that
-            samples by default. Both need states of one kind.
+        explorer: likewise, the kernel that explores, with states of the same kind, such
+            as ``lambda rate: SGLD(rate, temperature=0.0)``; the kernel that samples by
+            default.
 
     Raises:
         ValueError: if a parameter is out of its range, fewer steps are left to sample
-            than there are draws, something makes no kernel, or the two kernels have
-            states of different kinds.
+            than there are draws, or something makes no kernel or one of other states.
 
     Example:
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGLD
         >>> from sgmc.targets import GaussianMixture
-        >>> kernel = Cyclical(
-        ...     SGLD, 0.07, cycle_length=100, num_draws=5, exploration=0.25
-        ... )
+        >>> kernel = Cyclical(SGLD, 0.07, 100, num_draws=5, exploration=0.25)
         >>> draws = sample(kernel, GaussianMixture(), torch.zeros(1, 2), num_samples=20)
         >>> draws.samples.shape, draws.statistics["cycle"][:, 0].unique()
         (torch.Size([20, 1, 2]), tensor([0, 1, 2, 3]))
@@ -88,15 +85,16 @@ class Cyclical(Kernel[CyclicalState]):
     def __post_init__(self):
         check_positive("step_size", self.step_size)
         check_count("cycle_length", self.cycle_length)
+        check_positive("cycle_length", self.cycle_length, at_most=_LONGEST)
         check_count("num_draws", self.num_draws)
         check_non_negative("exploration", self.exploration)
-        sampling = self.cycle_length - self._num_exploring
-        if self.num_draws > max(sampling, 0):
+        sampling = max(self.cycle_length - self._num_exploring, 0)
+        if self.num_draws > sampling:
             raise ValueError(
                 f"num_draws is {self.num_draws}, but an exploration of "
-                f"{self.exploration} leaves {max(sampling, 0)} of the "
-                f"{self.cycle_length} steps of a cycle to sample: ask for fewer draws, "
-                "a smaller share, or a longer cycle"
+                f"{self.exploration} leaves {sampling} of the {self.cycle_length} "
+                "steps of a cycle to sample: ask for fewer draws, a smaller share, or "
+                "a longer cycle"
             )
         if self.explorer is not None and self._num_exploring == 0:
             raise ValueError(
@@ -137,13 +135,11 @@ class Cyclical(Kernel[CyclicalState]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> CyclicalState:
-        """Start at the given position ``(chains, dim)``, at the beginning of a
-        cycle.
-        """
+        """Start at the given position, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
         if self.explorer is not None:
             # the chain does not see what is only looked at
-            apart = Generator(position.device).manual_seed(generator.initial_seed())
+            apart = Generator(position.device)
             last = self._kernel_of(self.cycle_length - 1)
             other = last.init(potential, position, apart)
             kinds = [[type(x), *map(type, x)] for x in (inner, other)]
@@ -168,9 +164,8 @@ class Cyclical(Kernel[CyclicalState]):
         )
         for phase in range(before if number else 0, last):
             inner, info = self._kernel_of(phase).step(potential, inner, generator)
-        return CyclicalState(inner, state.num_draws + 1), CyclicalInfo(
-            cycle, number, info
-        )
+        info = CyclicalInfo(cycle, number, info)
+        return CyclicalState(inner, state.num_draws + 1), info
 
     def retarget(self, potential: Potential, state: CyclicalState) -> CyclicalState:
         """Bring the inner state up to date."""
@@ -181,9 +176,7 @@ class Cyclical(Kernel[CyclicalState]):
         return None
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say that the run ended within its first cycle, if it did, and what the kernel
-        knows.
-        """
+        """Say so if the run ended within its first cycle, and what the kernel knows."""
         found = self._kernel_of(self.cycle_length - 1).diagnose(statistics)
         cycle, draw = (int(statistics[name][-1, 0]) for name in ("cycle", "draw"))
         if cycle == 0 and draw < self.num_draws - 1:

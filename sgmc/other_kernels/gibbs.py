@@ -27,9 +27,7 @@ class Hierarchical(Protocol):
     def draw_hyperparameters(
         self, position: Tensor, generator: Generator
     ) -> dict[str, Tensor]:
-        """Draw the hyperparameters of every chain given its position ``(chains, dim)``:
-        each ``(chains,)``.
-        """
+        """Draw those of every chain, each ``(chains,)``, given its position."""
         ...
 
 
@@ -46,9 +44,7 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """What a step learned: the hyperparameters, and what the last step of the inner
-    kernel learned.
-    """
+    """What a step learned."""
 
     hyperparameters: Tensor  #: in their order, (chains, number) float64
     inner: NamedTuple  #: the info of the kernel that moves the parameters
@@ -56,11 +52,8 @@ class GibbsInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Gibbs(Kernel[GibbsState]):
-    """Draw parameters and hyperparameters in turn (Geman and Geman, 1984; Chen et al.,
-    2014, Section 4.2).
-
-    Each step takes so many steps of another kernel given the hyperparameters, and then
-    draws these given the parameters.
+    """Take some steps of another kernel given the hyperparameters, and then draw these
+    given the parameters (Geman and Geman, 1984; Chen et al., 2014, Section 4.2).
 
     Args:
         kernel: the kernel that moves the parameters.
@@ -74,18 +67,10 @@ class Gibbs(Kernel[GibbsState]):
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.models import HierarchicalNetwork
-        >>> posterior = HierarchicalNetwork(
-        ...     torch.nn.Linear(4, 3),
-        ...     torch.randn(20, 4),
-        ...     torch.arange(20) % 3,
-        ...     batch_size=5,
-        ... )
-        >>> draws = sample(
-        ...     Gibbs(SGHMC(0.01, 1.0), num_steps=4),
-        ...     posterior,
-        ...     torch.zeros(2, 15),
-        ...     num_samples=10,
-        ... )
+        >>> module, labels = torch.nn.Linear(4, 3), torch.arange(20) % 3
+        >>> posterior = HierarchicalNetwork(module, torch.randn(20, 4), labels)
+        >>> kernel = Gibbs(SGHMC(0.01, 1.0), num_steps=4)
+        >>> draws = sample(kernel, posterior, torch.zeros(2, 15), num_samples=10)
         >>> draws.statistics["hyperparameters"].shape
         torch.Size([10, 2, 2])
     """
@@ -100,41 +85,30 @@ class Gibbs(Kernel[GibbsState]):
     def init(
         self, potential: Any, position: Tensor, generator: Generator
     ) -> GibbsState:
-        """Start at the given position ``(chains, dim)`` with the hyperparameters of the
-        potential.
-        """
+        """Start at the given position with the hyperparameters of the potential."""
         check_instance("potential", potential, Hierarchical, "HierarchicalNetwork(...)")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
-        hyperparameters = {
-            name: ones * value for name, value in potential.hyperparameters.items()
-        }
-        return GibbsState(
-            self.kernel.init(potential, position, generator), hyperparameters
-        )
+        given = {name: ones * x for name, x in potential.hyperparameters.items()}
+        return GibbsState(self.kernel.init(potential, position, generator), given)
 
     def step(
         self, potential: Any, state: GibbsState, generator: Generator
     ) -> tuple[GibbsState, GibbsInfo]:
-        """Move the parameters given the hyperparameters, then draw the hyperparameters
-        given the parameters.
-        """
+        """Move the parameters, then draw the hyperparameters."""
         given = potential.given(state.hyperparameters)
         inner = self.kernel.retarget(given, state.inner)
         for _ in range(self.num_steps):
             inner, info = self.kernel.step(given, inner, generator)
         drawn = potential.draw_hyperparameters(inner.position, generator)
         # in the order of the state, whatever theirs
-        hyperparameters = {name: drawn[name] for name in state.hyperparameters}
-        return GibbsState(inner, hyperparameters), GibbsInfo(
-            torch.stack(list(hyperparameters.values()), -1), info
-        )
+        drawn = {name: drawn[name] for name in state.hyperparameters}
+        values = torch.stack(list(drawn.values()), -1)
+        return GibbsState(inner, drawn), GibbsInfo(values, info)
 
     def target_temperature(self) -> float | None:
         """Give none, for the potential changes with the parameters that are drawn."""
         return None
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with the kernel that moves the parameters, if anything
-        is.
-        """
+        """Say what is wrong with the kernel that moves the parameters."""
         return self.kernel.diagnose(statistics)

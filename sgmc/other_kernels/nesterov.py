@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_positive, is_number
+from sgmc.checks import check_positive
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
@@ -30,8 +30,7 @@ class Nesterov(Kernel[NesterovState]):
     ``torch.optim.SGD(..., nesterov=True)`` takes it.
 
     v ← (1 − α)v − η∇Ũ(θ), then θ ← θ + (1 − α)v − η∇Ũ(θ), with one gradient, at the
-    position before the step. Where SGD with momentum, which is SGHMC at T = 0, moves by
-    v, this moves by what v would be after one more step with the same gradient.
+    position before the step.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -40,11 +39,10 @@ class Nesterov(Kernel[NesterovState]):
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell
-        >>> start = torch.full((2, 1), 0.5)
+        >>> start = torch.full((1, 1), 0.5)
         >>> draws = sample(Nesterov(0.02, 0.3), DoubleWell(), start, num_samples=100)
         >>> draws.samples[-1].round(decimals=2)
-        tensor([[1.],
-                [1.]])
+        tensor([[1.]])
     """
 
     learning_rate: float  #: η
@@ -52,11 +50,7 @@ class Nesterov(Kernel[NesterovState]):
 
     def __post_init__(self):
         check_positive("learning_rate", self.learning_rate)
-        if not (is_number(self.momentum_decay) and 0 < self.momentum_decay <= 1):
-            raise ValueError(
-                "momentum_decay must be greater than 0 and at most 1, but it is "
-                f"{self.momentum_decay}"
-            )
+        check_positive("momentum_decay", self.momentum_decay, at_most=1)
 
     def target_temperature(self) -> float | None:
         """Give none: without noise it descends."""

@@ -33,10 +33,8 @@ class RandomWalkMetropolis(Kernel[RandomWalkState]):
     π(θ')/π(θ)) (Metropolis et al., 1953).
 
     Args:
-        step_size: ε, the **standard deviation** of a proposal in each coordinate.
-
-    Raises:
-        ValueError: if the step size is not positive.
+        step_size: ε, the **standard deviation** of a proposal in each coordinate,
+            positive; else a ValueError.
 
     Example:
         >>> from sgmc import sample

@@ -6,9 +6,9 @@ z' = Fz + N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics. So one 
 both the step of a sampler (:class:`sgmc.splittings.Splitting`) and the exact law of its
 chain (:func:`sgmc.splittings.linear_chain`).
 
-Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the
-noise estimate; C, M and B̂ are numbers, diagonals ``(dim,)`` or matrices ``(dim,
-dim)``. A ValueError says which of them is out of its range."""
+ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise
+estimate; matrices are numbers, ``(dim,)`` or ``(dim, dim)``. A ValueError says which of
+them is out of its range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -57,10 +57,8 @@ class Flow(Protocol):
 
 def check_flows(flows: Sequence[Flow]) -> None:
     """Raise a ValueError unless ``flows`` is a list of flows, and not empty."""
-    if not isinstance(flows, Sequence) or not all(
-        isinstance(flow, Flow) and not isinstance(flow, type)
-        for flow in flows or [None]
-    ):
+    listed = flows if isinstance(flows, Sequence) and len(flows) > 0 else [None]
+    if not all(isinstance(x, Flow) and not isinstance(x, type) for x in listed):
         raise ValueError(
             "flows must be a list of flows, such as baoab(0.1, friction=1.0), but it "
             f"is {flows!r}"
@@ -143,8 +141,7 @@ class MomentumMap:
     def __post_init__(self):
         check_instance("factor", self.factor, Matrix, "Matrix(0.5)")
         if self.covariance is not None:
-            check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
-            as_matrix(self.covariance, "covariance")
+            _check_covariance(self.covariance)
 
     def move(self, position, momentum, gradient, generator):
         momentum.copy_(self.factor @ momentum)
@@ -254,8 +251,7 @@ class Descent(_Moving):
 
     def __post_init__(self):
         super().__post_init__()
-        check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
-        as_matrix(self.covariance, "covariance")
+        _check_covariance(self.covariance)
 
     def move(self, position, momentum, gradient, generator):
         addmv_(position, self._inverse_mass, gradient(position), alpha=-self.time)
@@ -358,12 +354,12 @@ def palindromic(
     noise_estimate: MatrixLike = 0.0,
     mass: MatrixLike = 1.0,
 ) -> list[Flow]:
-    """List the step of SGNUTS: drift, kick with midpoint friction, drift.
+    """List the step of SGNUTS: drift, kick with midpoint friction, r' = r − ε∇Ũ(θ) −
+    ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε), drift.
 
-    r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction
-    before the kick, and half of the implicit one after it. With the mass M − ½εC it
-    is :func:`sghmc` with the mass M, half a drift later, in position and velocity.
-    With C = A + ½εV and B̂ = ½εV it is the integrator of Matthews and Weare (2018).
+    With the mass M − ½εC it is :func:`sghmc` with the mass M, half a drift later, in
+    position and velocity. With C = A + ½εV and B̂ = ½εV it is the integrator of Matthews
+    and Weare (2018).
     """
     return [
         Drift(step_size / 2, mass),
@@ -427,6 +423,11 @@ def sgld(
     inverse = as_matrix(mass, "mass", positive=True).inverse
     noise = _injected(step_size, mass, noise_estimate, temperature)
     return [Descent(step_size, inverse @ noise @ inverse, mass)]
+
+
+def _check_covariance(covariance: Matrix) -> None:
+    check_instance("covariance", covariance, Matrix, "Matrix(0.5)")
+    as_matrix(covariance, "covariance")
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:

@@ -49,11 +49,8 @@ class Splitting(Kernel[SplittingState]):
         >>> from sgmc.splittings import flows
         >>> from sgmc.targets import Gaussian
         >>> kernel = Splitting(flows.baoab(step_size=1.0, friction=1.0))
-        >>> bowl, start = Gaussian.standard(2), torch.zeros(400, 2)
-        >>> draws = sample(kernel, bowl, start, num_samples=50, warm_up=50)
-        >>> variance, error = draws.mean_and_standard_error(lambda theta: theta**2)
-        >>> bool(((variance - 1).abs() < 4 * error).all())
-        True
+        >>> sample(kernel, Gaussian.standard(2), torch.zeros(4, 2), 50).samples.shape
+        torch.Size([50, 4, 2])
     """
 
     flows: Sequence[Flow]

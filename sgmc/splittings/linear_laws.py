@@ -22,9 +22,8 @@ class LinearChain(NamedTuple):
     """The Markov chain z' = Fz + N(0, Q).
 
     Example:
-        >>> LinearChain(
-        ...     torch.tensor([[0.5]]), torch.tensor([[0.75]])
-        ... ).stationary_covariance()
+        >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
+        >>> chain.stationary_covariance()
         tensor([[1.]], dtype=torch.float64)
     """
 
@@ -94,9 +93,8 @@ class LinearChain(NamedTuple):
         return float(c @ series / (c @ covariance @ c))
 
     def average_covariance(self, num_steps: int) -> Tensor:
-        """Compute the covariance of the mean of K = ``num_steps`` successive states of
-        the stationary chain, ``(dim, dim)`` float64: (S + Sᵀ − KΣ)/K², where S =
-        Σₖ(K − k)FᵏΣ over the lags from 0 to K − 1.
+        """Compute the covariance of the mean of K successive states of the stationary
+        chain, ``(dim, dim)`` float64: (S + Sᵀ − KΣ)/K² with S = Σₖ(K − k)FᵏΣ.
 
         Example:
             >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
@@ -127,13 +125,9 @@ def linear_chain(
     splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0
 ) -> LinearChain:
     """Compose flows, in the order in which they move, to the chain in (θ, r), or in θ
-    where there is no momentum, that they make on U(θ) = ½θᵀAθ.
-
-    Args:
-        splitting: a list of flows, such as :func:`sgmc.splittings.flows.baoab`.
-        precision: A, symmetric, ``(dim, dim)``.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
-            ``(dim, dim)``.
+    where there is no momentum, that they make on U(θ) = ½θᵀAθ, where A is ``(dim,
+    dim)`` and V, the covariance of the gradient noise, a number, ``(dim,)`` or ``(dim,
+    dim)``.
 
     Example:
         >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))
@@ -142,16 +136,16 @@ def linear_chain(
     """
     check_flows(splitting)
     check_tensor("precision", precision, "dim", "dim")
-    if precision.shape[0] != precision.shape[1] or not torch.allclose(
-        precision, precision.mT
-    ):
+    square = precision.shape[0] == precision.shape[1]
+    if not (square and torch.allclose(precision, precision.mT)):
         raise ValueError(
             f"precision must be a symmetric tensor (dim, dim), but it is {precision}"
         )
     noise = as_matrix(noise_variance, "noise_variance").dense(len(precision))
-    laws = (flow.linear(precision.double(), noise) for flow in splitting)
-    chain = LinearChain(*next(laws))
-    for law in laws:
+    first, *others = splitting
+    chain = LinearChain(*first.linear(precision.double(), noise))
+    for flow in others:
+        law = flow.linear(precision.double(), noise)
         chain = chain.then(LinearChain(*law))
     return chain
 
@@ -189,14 +183,12 @@ def sghmc_chain(
 ) -> LinearChain:
     """Write one step of SGHMC as a linear chain in (θ, r).
 
-    θ' = θ + εM⁻¹r, then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)), the letters
-    as in :class:`sgmc.kernels.SGHMC`. With ``explicit_euler`` the gradient is taken at
-    the old position, −εAθ, as several libraries do.
+    θ' = θ + εM⁻¹r, then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)). With
+    ``explicit_euler`` the gradient is taken at the old position, as several libraries
+    do.
 
     Example:
-        >>> chain = sghmc_chain(
-        ...     torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
-        ... )
+        >>> chain = sghmc_chain(torch.eye(1), 0.1, 3.0, 4.0, noise_estimate=0.2)
         >>> round(float(chain.stationary_covariance()[0, 0]), 4)
         1.0029
     """
@@ -220,9 +212,7 @@ def naive_sghmc_chain(
     without its correction step.
 
     Example:
-        >>> chain = naive_sghmc_chain(
-        ...     torch.eye(1), step_size=0.1, num_steps=50, noise_variance=4.0
-        ... )
+        >>> chain = naive_sghmc_chain(torch.eye(1), 0.1, 50, noise_variance=4.0)
         >>> bool(chain.stationary_covariance()[0, 0] > 1.5)
         True
     """

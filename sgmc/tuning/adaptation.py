@@ -28,21 +28,13 @@ STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
 
 
 class DualAveraging:
-    """Find the step size at which the mean acceptance is a given one (Hoffman and
-    Gelman, 2014, Section 3.2).
+    """Find the step size at which the mean acceptance is a* (Hoffman and Gelman, 2014,
+    Section 3.2), from ε₁.
 
     After step t with acceptance aₜ, where h̄ₜ = (1 − w)h̄ₜ₋₁ + w(a* − aₜ) with w = 1/(t
     + t₀): log εₜ₊₁ = μ − (√t/γ)h̄ₜ, and log ε̄ₜ = t^−κ log εₜ₊₁ + (1 − t^−κ) log ε̄ₜ₋₁
     is its average; μ = log 10ε₁, γ = 0.05, t₀ = 10, κ = 0.75. No step is less than
-    1e-12.
-
-    Args:
-        step_size: ε₁, the first step size.
-        target: a*, the acceptance wanted.
-
-    Raises:
-        ValueError: if the step size has grown beyond 1e12, because the acceptance does
-            not fall.
+    1e-12; a ValueError says so if one grows beyond 1e12.
 
     Example:
         >>> averaging = DualAveraging(step_size=1.0, target=0.8)
@@ -90,11 +82,10 @@ def adapt(
     and a diagonal mass, the same for all chains.
 
     The step size follows the mean acceptance of all chains by
-    :class:`~sgmc.tuning.adaptation.DualAveraging`. After a first tenth of the steps,
-    the draws of all chains are gathered in windows, each twice as long as the one
-    before; at the end of each the mass becomes the inverse of the draws' variances, and
-    the search for the step size starts anew. The last fifth is for the step size alone
-    (the schedule of Stan, simplified).
+    :class:`~sgmc.tuning.adaptation.DualAveraging`. After a first tenth of the steps the
+    draws of all chains are gathered in windows that double; at the end of each the mass
+    becomes the inverse of the draws' variances, and the search for the step size starts
+    anew. The last fifth is for the step size alone (the schedule of Stan, simplified).
 
     In the first half of the steps the slowest chain leads instead, that of the least
     acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0, while this is less than a
@@ -104,22 +95,18 @@ def adapt(
     move in the last fifth is named in a warning.
 
     Args:
-        kernel: a kernel with a step size and a mass that reports its acceptance:
-            :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`. Its own step size
-            does not matter; its mass is used until the end of the first window.
+        kernel: a kernel with a step size and a mass that reports its acceptance, NUTS
+            or HMC. Its step size does not matter; its mass is used in the first window.
         potential: the target.
         position: where the chains start, ``(chains, dim)``.
-        num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With
-            many chains fewer will do.
-        seed: seed of the warm-up, whose numbers are not those of
-            :func:`sgmc.sampling.sample` with this seed.
+        num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty.
+        seed: seed of the warm-up, whose numbers are not those of a run of this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
         checkpoint: where to save the warm-up, or from which to go on.
-        progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
+        progress: whether to show a progress bar.
 
     Returns:
-        The tuned kernel, and the chains' positions ``(chains, dim)``, from which to
-        sample.
+        The tuned kernel, and positions ``(chains, dim)`` from which to sample.
 
     Raises:
         ValueError: if the kernel reports no acceptance, or an argument is out of its
@@ -129,9 +116,7 @@ def adapt(
         >>> from sgmc.kernels import NUTS
         >>> from sgmc.targets import Gaussian
         >>> target = Gaussian(torch.diag(torch.tensor([1.0, 100.0])))
-        >>> kernel, position = adapt(
-        ...     NUTS(step_size=1.0), target, torch.zeros(100, 2), num_steps=100
-        ... )
+        >>> kernel, position = adapt(NUTS(1.0), target, torch.zeros(100, 2), 100)
         >>> scales = kernel.mass.rsqrt()
         >>> bool((scales / torch.tensor([1.0, 10.0]) - 1).abs().max() < 0.2)
         True
@@ -154,8 +139,7 @@ def adapt(
         warnings.warn(
             f"{name_chains(stuck)} did not move in the last {num_steps - run.last} "
             "steps of the warm-up, for the step_size that suits the others is too "
-            "large there: start elsewhere, or see what the potential does at the "
-            "position that is returned",
+            "large there: start elsewhere, or look at the position that is returned",
             stacklevel=2,
         )
     return run.tuned(run.averaging.average, run.mass.value), run.state.position
@@ -204,11 +188,9 @@ class _WarmUp:
 
     def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
         """Start a search for the step size."""
-        acceptance = self.one_step()
-        step_size = reasonable_step_size(
-            lambda step_size: over_chains(acceptance(step_size)[self.able]), start
-        )
-        return DualAveraging(step_size, self.target)
+        one_step = self.one_step()
+        acceptance = lambda step_size: over_chains(one_step(step_size)[self.able])
+        return DualAveraging(reasonable_step_size(acceptance, start), self.target)
 
     def advance(self) -> None:
         kernel = self.tuned(self.averaging.step_size, self.mass)
@@ -302,7 +284,7 @@ class Moments:
 
 def window_ends(num_steps: int) -> list[int]:
     """Divide the steps between the first tenth and the last fifth into windows that
-    double: the last step of each.
+    double, and give the last step of each.
 
     Example:
         >>> window_ends(1000)
@@ -356,7 +338,6 @@ def reasonable_step_size(
         if not STEP_SIZES[0] < step_size < STEP_SIZES[1]:
             raise ValueError(
                 "no step size between 1e-12 and 1e12 has an acceptance near one half: "
-                "is the potential bounded below and its gradient "
-                "that of its energy?"
+                "is the potential bounded below and its gradient that of its energy?"
             )
     return step_size * min(factor, 1.0)

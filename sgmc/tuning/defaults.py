@@ -19,6 +19,7 @@ from sgmc.randomness import normal_like
 from sgmc.running import Store, drive
 from sgmc.sampling import DivergenceError, flatten, unflatten
 from sgmc.starting import check_start
+from sgmc.tuning.adaptation import STEP_SIZES
 
 # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
 LONGEST_STEP = 0.5
@@ -27,8 +28,7 @@ MANY = 200_000  # gradients of each chain, which tune announces before it takes 
 LOUD = 100  # noise over curvature from which the chains of tune take all the data
 FULL = 200  # coordinates up to which curvature and noise are whole matrices
 FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
-# chains that the tuning makes, and how many draws of each in a turn
-_CHAINS, _DRAWS = 20, 10
+_CHAINS, _DRAWS = 20, 10  # of a turn of tune
 _LOOKS = 10  # number of random directions
 _TOGETHER = 64  # number of positions at which gradients are computed at once
 
@@ -45,17 +45,7 @@ def matched_noise_estimate(
 
     B̂ = ½εV + ⅛ε²(CKA + AKC) with K = (M − ½εC)⁻¹: the first part is the gradient's
     noise, the second what the step itself widens. Then Cov(θ) = A⁻¹, Cov(r) = MKM and
-    Cov(θ, r) = −½εKM.
-
-    Args:
-        curvature: A, a number, ``(dim,)`` or ``(dim, dim)``.
-        noise_variance: V, the covariance of the gradient noise; same forms.
-        step_size: ε.
-        friction: C; same forms.
-        mass: M; same forms.
-
-    Returns:
-        B̂, in the simplest form that holds it.
+    Cov(θ, r) = −½εKM. All matrices are numbers, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
         ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there
@@ -65,7 +55,7 @@ def matched_noise_estimate(
         >>> matched_noise_estimate(2.0, 4.0, step_size=0.5, friction=3.0)
         2.5
     """
-    check_positive("step_size", step_size)
+    check_positive("step_size", step_size, at_most=STEP_SIZES[1])
     check_dims(
         curvature=curvature, noise_variance=noise_variance, friction=friction, mass=mass
     )
@@ -93,18 +83,13 @@ def matched_noise_estimate(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DefaultSGHMC(SGHMC):
-    """The SGHMC of :func:`default_kernel`, which says why it is as it is.
-
-    Args:
-        reason: what was measured, and what was chosen from it.
-        num_examples: number N of examples for which it was tuned; another potential is
-            refused, for mass, friction and noise estimate grow like N.
-    """
+    """The SGHMC of :func:`default_kernel`, which says why it is as it is."""
 
     step_size: float
     noise_estimate: float | Tensor = 0.0
     mass: float | Tensor = 1.0
-    reason: str = ""
+    reason: str = ""  #: what was measured, and what was chosen from it
+    #: for which it was tuned; mass, friction and noise estimate grow like it
     num_examples: int | None = None
 
     def __repr__(self) -> str:
@@ -122,8 +107,8 @@ class DefaultSGHMC(SGHMC):
         if None not in (number, self.num_examples) and number != self.num_examples:
             raise ValueError(
                 f"the kernel was tuned for {self.num_examples:,} examples, but the "
-                f"potential has {number:,}, and curvature and gradient noise grow with "
-                "their number: tune again, by default_kernel(potential, position)"
+                f"potential has {number:,}, and curvature and noise grow with them: "
+                "tune again, by default_kernel(potential, position)"
             )
         return super().init(potential, position, generator)
 
@@ -159,39 +144,30 @@ def default_kernel(
 
     M = A, C = 2A (critical damping), ε = min(½, 2/ν) where ν is the largest eigenvalue
     of A⁻¹V, B̂ from :func:`matched_noise_estimate`, and a draw every 2/ε steps, but at
-    most 10,000. A gradient then brings at most half of the noise that friction needs.
-    On a Gaussian with constant noise the draws have exactly the target's covariance;
-    elsewhere compare with half the step size, by :func:`~sgmc.tuning.half_step`, or
-    tune again at the draws.
-
-    With N examples and minibatches of n, A grows like N and V like N²/n, so that ν is
-    about N/n − 1: tune with all the examples, not with some of them.
+    most 10,000. On a Gaussian with constant noise the draws have exactly the target's
+    covariance; elsewhere compare with half the step size, by
+    :func:`~sgmc.tuning.half_step`, or tune again at the draws. With N examples and
+    minibatches of n, ν is about N/n − 1: tune with all the examples, not with some.
 
     Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's
     entries are the lengths of the rows of ∇²U, from products ∇²U z with random signs z,
     and ε = min(1/(2√κ), 2/ν), κ being the curvature of the stiffest direction after
-    division by A, and ν its noise. Noise that coordinates share is not subtracted, and
-    heats the stiffest direction to about 1½ at most.
+    division by A, and ν its noise. Noise that coordinates share is not subtracted.
 
     Args:
         potential: the target, with its minibatches.
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
-            or a few draws ``(chains, dim)``, over which curvature and noise are
-            averaged.
+            or draws ``(chains, dim)``, over which curvature and noise are averaged.
         seed: seed of the minibatches and directions that are looked at.
-        step_size: ε in place of the default, such as half of it; B̂ is matched to it.
-
-    Returns:
-        The kernel, whose ``reason`` says what was found.
+        step_size: ε in place of the default; B̂ is matched to it.
 
     Raises:
-        ValueError: if an argument is unusable, the step is too long, or the noise is
-            unknown or that of batches of one example.
+        ValueError: if the step is too long, or the noise is unknown or that of batches
+            of one example.
 
     Warns:
-        UserWarning: if the position is neither near a mode nor like a draw, such as
-            untrained weights; if the energy is flat or curves downwards in some
-            direction; or if a draw would take more than 10,000 steps.
+        UserWarning: if the position is neither near a mode nor like a draw, the energy
+            is flat or curves downwards, or a draw would take more than 10,000 steps.
 
     Example:
         >>> from sgmc.targets import Gaussian, NoisyGradient
@@ -204,9 +180,8 @@ def default_kernel(
     if look.far:
         warnings.warn(
             f"the position is at no mode and like no draw: it is some {look.far:.3g} "
-            "standard deviations from a mode, and draws are about one, so that "
-            "curvature and noise may be others where the mass is: give a mode, such as "
-            "find_mode(potential, position), or draws",
+            "standard deviations from a mode, so that curvature and noise may be "
+            "others where the mass is: give find_mode(potential, position), or draws",
             stacklevel=2,
         )
     kernel = look.kernel(step_size)
@@ -228,34 +203,28 @@ def tune(
     checkpoint: Store | None = None,
 ) -> tuple[DefaultSGHMC, Tensor]:
     """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws
-    from these.
+    from these, for the curvature of a mode may be that of nowhere else.
 
-    The curvature of a mode may be that of nowhere else: where a posterior is bent, a
-    direction that is soft at the mode is stiff at another draw. So twice, twenty chains
-    make ten draws with a quarter of the step, and :func:`default_kernel` averages
-    curvature and noise over where they are.
-
-    Each chain takes about 160/ε gradients of minibatches, ε being the step size at the
-    mode: 320 where they are quiet, 80ν where the noise is ν times the curvature. Up to
-    200 coordinates and beyond ν = 100 it takes 320 gradients of all the data instead. A
-    warning announces more than 200,000. Ctrl-C stops it after its present draw, a
-    second one at once.
+    Twice, twenty chains make ten draws with a quarter of the step, and
+    :func:`default_kernel` averages curvature and noise over where they are. Each chain
+    takes about 160/ε gradients of minibatches, ε being the step size at the mode: 320
+    where they are quiet, 80ν where the noise is ν times the curvature. Up to 200
+    coordinates and beyond ν = 100 it takes 320 gradients of all the data instead. A
+    warning announces more than 200,000.
 
     Args:
         potential: the target, with its minibatches.
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
             or several ``(chains, dim)``.
         seed: seed of the looks and of the chains.
-        progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
+        progress: whether to show a progress bar.
         checkpoint: where to save the chains, or from which to go on.
 
     Returns:
-        The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains,
-        dim)`` if there are more: start from them.
+        The kernel, and the draws at which it was tuned, ``(20, dim)``: start from them.
 
     Raises:
-        ValueError: as :func:`default_kernel` does, or if the position is so far from a
-            mode that the chains would not get there.
+        ValueError: as :func:`default_kernel` does, or if the position is far away.
         DivergenceError: if a chain diverges with a quarter of the step.
 
     Example:
@@ -265,8 +234,8 @@ def tune(
         >>> round(kernel.step_size, 6), start.shape
         (0.05, torch.Size([20, 2]))
     """
-    tuning = _Tuning(potential, position, seed)
-    number = 2 * _DRAWS * tuning.kernel.num_steps
+    tuning, total = _Tuning(potential, position, seed), 2 * _DRAWS
+    number = total * tuning.kernel.num_steps
     if number > MANY:
         warnings.warn(
             f"tune takes about {number:,} gradients of minibatches in each of "
@@ -274,8 +243,8 @@ def tune(
             stacklevel=2,
         )
     words = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
-    drive(tuning, 2 * _DRAWS, checkpoint=checkpoint, progress=progress, **words)
-    if tuning.done < 2 * _DRAWS:
+    drive(tuning, total, checkpoint=checkpoint, progress=progress, **words)
+    if tuning.done < total:
         raise KeyboardInterrupt
     return default_kernel(potential, tuning.position, seed), tuning.position
 
@@ -298,7 +267,7 @@ class _Tuning:
             raise ValueError(
                 f"position is some {look.far:.3g} standard deviations from a mode, and "
                 "its gradients are so noisy that chains would hardly leave it: begin "
-                "at a mode, such as find_mode(potential, position)"
+                "at find_mode(potential, position)"
             )
         self.target = self.potential
         if look.curvature.ndim == 2 and look.loudness > LOUD:
@@ -371,24 +340,21 @@ class _Look(NamedTuple):
         self, step_size: float | None = None, most: int = MOST_STEPS
     ) -> DefaultSGHMC:
         """Choose the kernel, with the given step size if there is one."""
-        curvature, loudness = self.curvature, self.loudness
         if step_size is None:
             longest = LONGEST_STEP / math.sqrt(self.stiffness)
-            step_size = min(longest, 2 / max(loudness, 1e-12))
-        friction = 2 * curvature
+            step_size = min(longest, 2 / max(self.loudness, 1e-12))
+        mass, friction = self.curvature, 2 * self.curvature
         estimate = matched_noise_estimate(
-            curvature, self.noise, step_size, friction, curvature
+            self.curvature, self.noise, step_size, friction, mass
         )
-        number = min(math.ceil(2 / step_size), most)
-        share = f"{step_size * loudness / 4:.0%} of what friction needs"
-        reason = f"{self.form}; noise up to {loudness:.3g} times the curvature, {share}"
         return DefaultSGHMC(
             step_size,
             friction,
             estimate,
-            curvature,
-            number,
-            reason=reason,
+            mass,
+            num_steps=min(math.ceil(2 / step_size), most),
+            reason=f"{self.form}; noise up to {self.loudness:.3g} times the curvature, "
+            f"{step_size * self.loudness / 4:.0%} of what friction needs",
             num_examples=self.num_examples,
         )
 
@@ -427,11 +393,10 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
 
 def _distance(slopes: Tensor) -> float:
     """Compute how many standard deviations positions are from a mode, from A^−½∇U
-    ``(chains, dim)``; 0 where they may be a mode or draws.
-
-    At a mode, which a single position is to be, these are zero; at draws their mean
-    square is one in every coordinate, for E[∇U∇Uᵀ] = E[∇²U], and the largest of dim
-    normal numbers hardly exceeds √(2 log dim) + 4."""
+    ``(chains, dim)``; 0 where they may be a mode or draws."""
+    # At a mode, which a single position is to be, the slopes are zero; at draws their
+    # mean square is one in every coordinate, for E[∇U∇Uᵀ] = E[∇²U], and the largest of
+    # dim normal numbers hardly exceeds √(2 log dim) + 4.
     squares = slopes.square().mean(0)
     largest, spread = float(squares.max()) ** 0.5, float(squares.mean()) ** 0.5
     wide = spread > (0.3 if len(slopes) == 1 else 2.0)
@@ -464,9 +429,8 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
     """Average ∇²U over positions; a direction that is flat or curves downwards gets the
     median curvature of the others.
     """
-    hessian = _curved_near(
-        potential, position, torch.eye(position.shape[1]).to(position)
-    )
+    identity = torch.eye(position.shape[1]).to(position)
+    hessian = _curved_near(potential, position, identity)
     values, vectors = torch.linalg.eigh(_symmetric(hessian))
     curved = values > FLAT * values.max().clamp(min=0)
     if not curved.any():
@@ -478,8 +442,7 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
         warnings.warn(
             f"the energy is flat or curves downwards in {int((~curved).sum())} of "
             f"{len(curved)} directions at the position, and no Gaussian stands for it "
-            "there: what is chosen for them is a guess, so compare with half the step "
-            "size, or give draws",
+            "there: compare what is guessed with half the step size, or give draws",
             stacklevel=4,
         )
     half = vectors * torch.where(curved, values, values[curved].median()).sqrt()
@@ -503,10 +466,9 @@ def _stiffest(
     potential: Potential, position: Tensor, curvature: Tensor, generator: Generator
 ) -> tuple[float, float]:
     """Find the largest eigenvalue of D^−½∇²U D^−½ by powers, and the variance of D^−½∇Ũ
-    along its eigenvector.
-
-    Gradients are compared a standard deviation apart, for a kink of a rectified unit
-    right here is not the curvature that a chain meets."""
+    along its eigenvector."""
+    # from gradients a standard deviation apart, for a kink of a rectified unit right
+    # here is not the curvature that a chain meets
     scale, stiffness = curvature.rsqrt(), 0.0
     direction = normal_like(position[:1], generator)
     for _ in range(3 * _LOOKS):

@@ -14,22 +14,15 @@ from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.sampling import sample
-from sgmc.starting import check_kernel, check_start
+from sgmc.starting import check_start
 from sgmc.tuning.defaults import DefaultSGHMC
 
 FALSE_ALARMS = 1e-3  # how often half the step seems to change an answer by chance
 
 
 def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> Tensor:
-    """Go down to a mode from every chain's start, by L-BFGS with all the data.
-
-    Args:
-        potential: the target.
-        position: where to start, ``(chains, dim)``.
-        max_steps: number of steps at most; each takes one or a few gradients.
-
-    Returns:
-        Modes ``(chains, dim)``, which may differ where there are several.
+    """Go down to modes from every chain's start ``(chains, dim)``, by at most so many
+    steps of L-BFGS with all the data.
 
     Raises:
         ValueError: if the energy falls without end, or is not finite on the way.
@@ -64,14 +57,8 @@ def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> T
 
 def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
     """Compute the ratios of a run's standard deviations to those of another, about the
-    mean of the other, and their standard errors from the spread of the chains.
-
-    Args:
-        run: draws, ``(num_samples, chains, dim)``, of two chains or more.
-        reference: others, with as many coordinates.
-
-    Returns:
-        Ratios ``(dim,)`` and standard errors ``(dim,)``.
+    mean of the other, and their standard errors from the spread of the chains, both
+    ``(dim,)``.
 
     Example:
         >>> one = Draws(torch.tensor([[[2.0], [-2.0]], [[-2.0], [2.0]]]))
@@ -125,13 +112,13 @@ def half_step(
     Args:
         kernel: a kernel with a step size that is a number, such as SGHMC.
         potential: the target.
-        position: where the chains start, ``(chains, dim)``: twenty or more see far more
-            than four.
+        position: where the chains start, ``(chains, dim)``: twenty see far more than
+            four.
         num_samples: number of draws of each chain.
         warm_up: number of draws to throw away first.
         thinning: number of steps of the kernel from one draw to the next.
         seed: of both runs, which are independent.
-        progress: whether to show progress bars, as :func:`sgmc.sampling.sample` does.
+        progress: whether to show progress bars.
 
     Raises:
         ValueError: if the kernel has no step size to halve, or there is one chain.
@@ -139,13 +126,14 @@ def half_step(
     Example:
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.targets import Gaussian, NoisyGradient
-        >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
-        >>> start = torch.zeros(40, 2, dtype=torch.float64)
+        >>> target, start = (
+        ...     NoisyGradient(Gaussian.standard(2), 40.0),
+        ...     torch.zeros(40, 2),
+        ... )
         >>> deaf = SGHMC(step_size=0.1, friction=3.0, num_steps=20)  # to the noise
         >>> print(half_step(deaf, target, start, 100, warm_up=10).verdict[:40])
         half the step changes the answer: |z| is
     """
-    check_kernel(kernel)
     check_start(potential, position, seed)
     check_count("warm_up", warm_up, at_least=0)
     check_count("thinning", thinning)
@@ -157,9 +145,11 @@ def half_step(
         )
 
     def draw(kernel: Kernel, times: int, seed: int) -> Draws:
-        words: Any = dict(seed=seed, thinning=times * thinning, progress=progress)
-        words["warm_up"] = times * warm_up * thinning
-        return sample(kernel, potential, position, num_samples, **words)
+        length: Any = dict(
+            warm_up=times * warm_up * thinning, thinning=times * thinning
+        )
+        length |= dict(seed=seed, progress=progress)
+        return sample(kernel, potential, position, num_samples, **length)
 
     run = draw(kernel, 1, seed)
     other = draw(half, factor, derived_seed(seed, "half the step"))
@@ -189,9 +179,7 @@ def half_step(
 
 
 def _halved(kernel: Any) -> tuple[Kernel, int]:
-    """Make the kernel with half the step, and tell how many of its steps stand for
-    one.
-    """
+    """Give the kernel with half the step, and how many of its steps stand for one."""
     if isinstance(kernel, DefaultSGHMC):
         return kernel.halved(), 1
     step_size: Any = getattr(kernel, "step_size", None)

@@ -73,7 +73,7 @@ def test_a_divergence_is_told():
         ({"momentum_decay": 0.0}, r"momentum_decay.*\b0\b"),
         (
             {"momentum_decay": 1.5},
-            r"momentum_decay.*momentum.*\b1\.5\b",
+            r"momentum_decay.*at most 1.*\b1\.5\b",
         ),
         ({"potential": "well"}, r"potential.*well"),
         ({"checkpoint": 3}, r"checkpoint.*\b3\b"),

@@ -280,6 +280,11 @@ def test_refusals():
         weighted_average([Draws(torch.randn(3, 2, 3)) for _ in range(2)])
     with pytest.raises(ValueError, match=r"part 1 .*invert"):
         moments([parts[0], Draws(torch.zeros(10, 2, 3))])
+    for average in (moments, weighted_average):
+        with pytest.raises(ValueError, match=r"parts.*list of Draws.*\(10, 2, 3\)"):
+            average(parts[0].samples)
+        with pytest.raises(ValueError, match=r"part 1 of parts.*Draws.*\(10, 2, 3\)"):
+            average([parts[0], parts[1].samples])
     drawn = candidates(Gaussian.standard(1), 5, 2)
     for wrong in (math.nan, -math.inf):
         with pytest.raises(ValueError, match=r"10 of 10.*NaN"):

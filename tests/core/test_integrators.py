@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from booklib.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.integrators import kinetic_energy, leapfrog
 from sgmc.matrices import Matrix
-from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.targets import DoubleWell, Gaussian
 from tests.fakes import Banana
 

@@ -227,6 +227,10 @@ def test_the_noise_of_one_generator_is_the_same_again():
             r"\bdtype.*'float64'",
         ),
         (
+            lambda: Gaussian.standard(10**6),
+            r"\bdim is 1,000,000\b.*covariance.*Potential",
+        ),
+        (
             lambda: Gaussian.correlated("0.5"),
             r"correlation.*'0.5'",
         ),

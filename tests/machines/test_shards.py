@@ -11,7 +11,7 @@ from torch import Generator, nn
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.machines import Shard, shards
-from sgmc.models import NamedPosterior, Posterior
+from sgmc.models import NamedPosterior, Posterior, control_variates
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 
@@ -207,6 +207,15 @@ def test_kernels_sample_a_shard_with_minibatches_and_estimates_of_their_noise():
     assert draws.samples.isfinite().all()
 
 
+def test_control_variates_are_written_for_a_shard():
+    """Of the shards of a posterior with control variates there are none."""
+    posterior = make("linear")
+    theta, reference = positions(posterior), torch.zeros(3, dtype=DOUBLE)
+    parts = [control_variates(part, reference) for part in shards(posterior, 2)]
+    energies = sum(part.energy(theta) for part in parts)
+    torch.testing.assert_close(energies, posterior.energy(theta))
+
+
 def test_refusals():
     posterior = make("linear", batch_size=10)
     with pytest.raises(ValueError, match=r"24 examples.*shards"):
@@ -222,3 +231,6 @@ def test_refusals():
         Shard(posterior, torch.tensor([0, *range(11)]), 2)
     with pytest.raises(ValueError, match=r"posterior.*DataPotential"):
         shards(nn.Linear(2, 2), 2)
+    calm = control_variates(posterior, torch.zeros(3, dtype=DOUBLE))
+    with pytest.raises(ValueError, match=r"posterior.*log_prior.*control_variates"):
+        shards(calm, 2)

@@ -9,10 +9,10 @@ import pytest
 import torch
 from scipy.linalg import expm
 
+from booklib.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.integrators import leapfrog
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
-from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.splittings.flows import (
     AtOnce,
     Descent,
