@@ -26,10 +26,10 @@ class Kernel(Protocol[State]):
     which many chains follow at once.
 
     A *state* is what a chain is: a NamedTuple of tensors and numbers, with the
-    ``position`` ``(chains, dim)`` among them. It is all that a run needs to go on, and
-    all that a checkpoint saves of it. An *info* is what a step learned: a NamedTuple,
-    whose fields become the statistics of the draws, each ``(chains,)`` or one number
-    for all chains; a field that is None is left out.
+    ``position`` ``(chains, dim)`` among them, all that a run needs to go on. An *info*
+    is what a step learned: a NamedTuple, whose fields become the statistics of the
+    draws, each ``(chains,)`` or one number for all chains; a field that is None is left
+    out.
 
     Example:
         >>> import torch
@@ -42,15 +42,12 @@ class Kernel(Protocol[State]):
         ...         return Here(position.clone())
         ...
         ...     def step(self, potential, state, generator):
-        ...         gradient = potential.gradient(state.position)
-        ...         return Here(state.position - 0.1 * gradient), Step(
-        ...             0.1 * gradient.norm(dim=-1)
-        ...         )
+        ...         step = -0.1 * potential.gradient(state.position)
+        ...         return Here(state.position + step), Step(step.norm(dim=-1))
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell
-        >>> draws = sample(
-        ...     GradientDescent(), DoubleWell(), torch.full((3, 1), 0.5), num_samples=50
-        ... )
+        >>> start = torch.full((3, 1), 0.5)
+        >>> draws = sample(GradientDescent(), DoubleWell(), start, num_samples=50)
         >>> draws.samples[-1, 0].round(decimals=2), draws.statistics["length"].shape
         (tensor([1.]), torch.Size([50, 3]))
     """
@@ -92,7 +89,7 @@ class Kernel(Protocol[State]):
 
 class WithMass(Kernel[State]):
     """A kernel with a step size ε and a mass M, and for some a friction C and a noise
-    estimate B̂: one place where they are checked.
+    estimate B̂, which are checked here.
     """
 
     step_size: Any
