@@ -14,9 +14,8 @@ _ELEMENTS = 2**16
 
 def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     """Draw standard normal noise with the shape, type and device of ``tensor``."""
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format).normal_(
-        generator=generator
-    )
+    empty = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return empty.normal_(generator=generator)
 
 
 def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
@@ -40,11 +39,8 @@ def normal_block(
 def blocks(
     first_step: int, num_steps: int, position: Tensor
 ) -> Iterator[tuple[int, int]]:
-    """Cut steps into blocks whose noise fits into the processor's cache: drawing it at
-    once spares a small model most of its calls.
-
-    Yields:
-        The number of the first step of a block, and how many steps it has.
+    """Cut steps into blocks whose noise fits into the processor's cache, and is drawn
+    at once: of each the number of its first step, and how many it has.
 
     Example:
         >>> list(blocks(10, 5, torch.zeros(2**15, 1)))
@@ -58,10 +54,6 @@ def blocks(
 def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
     """Make the generator of one place of a stream: a pure function of its arguments
     (Philox; Salmon et al., 2011).
-
-    Example:
-        >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
-        True
     """
     # a list of both would become floating-point numbers if the seed is a large one
     key = np.array([seed, purpose], dtype=np.uint64)
@@ -71,13 +63,6 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
 def derived_seed(seed: int, purpose: str) -> int:
     """Make from a run's seed another one for a purpose, so that no two of its parts
     replay the same numbers.
-
-    Example:
-        >>> derived_seed(0, "warm-up") == derived_seed(0, "warm-up") != derived_seed(
-        ...     1, "warm-up"
-        ... )
-        True
     """
-    return int(
-        np.random.SeedSequence([seed % 2**64, *purpose.encode()]).generate_state(1)[0]
-    )
+    entropy = [seed % 2**64, *purpose.encode()]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
