@@ -66,6 +66,20 @@ class OnlineNoise:
         given = position, apart, self.kind
         return potential.gradient_and_noise_variance(*given, step=2**40)[1]
 
+    def update(
+        self, potential: Potential, position: Tensor, minibatch, variance, step: int
+    ) -> tuple[Tensor, Tensor]:
+        """Compute ∇Ũ(θ; ω) at positions ``(chains, dim)`` for the minibatch ω of a
+        step, and bring V̂ so far up to date if the number of the step says so.
+        """
+        if step % self.refresh_every:
+            return potential.gradient_given(position, minibatch), variance
+        given = position, minibatch, self.kind
+        gradient, now = potential.gradient_and_variance_given(*given)
+        if self.averaging > 0:
+            now = torch.lerp(now, variance, self.averaging)
+        return gradient, now
+
 
 def spare(
     temperature: float, friction: Matrix, noise_estimate: MatrixLike, name: str
@@ -126,21 +140,13 @@ class InjectedNoise:
         self, potential: Potential, position: Tensor, minibatch: Any
     ) -> tuple[Tensor, Matrix]:
         """Compute ∇Ũ(θ; ω), and a root of the covariance to inject after it."""
-        online = self.online
-        if online is None:
+        if self.online is None:
             return potential.gradient_given(position, minibatch), self.root
-        if self.step % online.refresh_every:
-            gradient = potential.gradient_given(position, minibatch)
-        else:
-            given = position, minibatch, online.kind
-            gradient, variance = potential.gradient_and_variance_given(*given)
-            if online.averaging > 0:
-                variance = torch.lerp(variance, self.variance, online.averaging)
-            self.variance, self.root = variance, None
-        if self.root is None:
-            made = injected_root(self.room, self.step_size, self.variance)
-            self.root, self.share = made
-        self.step += 1
+        given = potential, position, minibatch, self.variance, self.step
+        gradient, variance = self.online.update(*given)
+        if self.root is None or variance is not self.variance:
+            self.root, self.share = injected_root(self.room, self.step_size, variance)
+        self.step, self.variance = self.step + 1, variance
         self.clipped = self.clipped + self.share
         return gradient, self.root
 
