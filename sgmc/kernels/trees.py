@@ -171,10 +171,10 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     over, under = old.total + new.first, old.last + new.total
     # six checks, each of a sum of momenta with one end
     sums = torch.stack((total, total, over, over, under, under), 1)
-    ends = old.first, new.last, old.first, new.first, old.last, new.last
-    momenta = torch.stack(ends, 1)
+    momenta = old.first, new.last, old.first, new.first, old.last, new.last
+    ends = torch.stack(momenta, 1)
     # a number does not change the sign
-    velocities = momenta if inverse_mass.number else inverse_mass @ momenta
+    velocities = ends if inverse_mass.number else inverse_mass @ ends
     not_turning = (sums * velocities).sum(-1).amin(-1) > 0
     return Span(old.first, new.last, total), not_turning
 

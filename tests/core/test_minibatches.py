@@ -394,7 +394,9 @@ def test_a_size_that_no_minibatch_has_is_refused(rule, size):
     if size == 11 and rule.replacement:
         assert rule.indices(10, size, 2, 0, 3).shape == (2, 11)
         return
-    with pytest.raises(ValueError, match=rf"batch_size is {size}\b|batch_size.*it is {size}$"):
+    with pytest.raises(
+        ValueError, match=rf"batch_size is {size}\b|batch_size.*it is {size}$"
+    ):
         rule.indices(10, size, 2, 0, 3)
 
 
