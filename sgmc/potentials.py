@@ -97,9 +97,9 @@ class Potential:
     def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Any]:
-        """Draw the minibatches ω of ``num_steps`` steps for positions ``(chains,
-        dim)``, of which only number, dtype and device count, after ``step`` stochastic
-        gradients of the run; None for each here, where the gradient is exact.
+        """Draw the minibatches ω of ``num_steps`` steps, the first of which follows
+        ``step`` stochastic gradients of the run, for chains like those of the position;
+        None for each here, where the gradient is exact.
         """
         return (None,) * num_steps
 
@@ -124,14 +124,10 @@ class Potential:
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Any, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; ω), and with it an estimate of its variance V(θ): ``(chains,
-        dim)``, and by its kind ``(chains, 1)``, the mean variance of a ``"scalar"``,
-        ``(chains, dim)``, a ``"diagonal"``, or ``(chains, dim, dim)``, a ``"full"``
-        covariance.
-
-        Raises:
-            NotImplementedError: if the potential draws noisy gradients but does not
-                know their variance.
+        """Compute ∇Ũ(θ; ω), ``(chains, dim)``, and with it V̂ of its variance: the mean
+        of all coordinates, ``(chains, 1)``, for the kind ``"scalar"``, that of each,
+        ``(chains, dim)``, for ``"diagonal"``, the covariance, ``(chains, dim, dim)``,
+        for ``"full"``. A NotImplementedError if the potential does not know it.
         """
         if type(self).gradient_given is not Potential.gradient_given:
             raise NotImplementedError(
@@ -175,10 +171,9 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
     size = chains * dim**2 * element_size
     if size > MEMORY:
         raise ValueError(
-            f"a full noise estimate of {dim:,} coordinates in {chains} "
-            f"chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
-            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
-            "fewer chains"
+            f"a full noise estimate of {dim:,} coordinates, for {chains} chains, takes "
+            f"{size / 2**30:,.1f} GiB, more than {MEMORY / 2**30:g} GiB: use "
+            "kind='diagonal' or 'scalar', or fewer chains"
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_dims, check_non_negative, check_positive
+from sgmc import checks
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
 from sgmc.potentials import Potential
 
@@ -97,7 +97,7 @@ class WithMass(Kernel[State]):
     friction: Any  # of those that have one
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        checks.check_positive("step_size", self.step_size)
         self.check_matrices()
 
     @cached_property
@@ -114,7 +114,9 @@ class WithMass(Kernel[State]):
         """
         self._mass
         names = ("friction", "noise_estimate", "mass")
-        check_dims(**others, **{n: getattr(self, n) for n in names if hasattr(self, n)})
+        checks.check_dims(
+            **others, **{n: getattr(self, n) for n in names if hasattr(self, n)}
+        )
 
 
 class WithTemperature(WithMass[State]):
@@ -123,12 +125,17 @@ class WithTemperature(WithMass[State]):
     step_size: StepSize
     temperature: float
 
+    def __post_init__(self):
+        checks.check_step_size("step_size", self.step_size, "draws")
+        checks.check_non_negative("temperature", self.temperature)
+        self.check_matrices()
+
     def step_size_at(self, time: int) -> float:
         """Give the step size, or that which the schedule has for a time."""
         if not callable(self.step_size):
             return self.step_size
         step_size = self.step_size(time)
-        check_non_negative("step_size", step_size)
+        checks.check_non_negative("step_size", step_size)
         return step_size
 
     def target_temperature(self) -> float | None:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from sgmc.checks import check_non_negative, check_step_size
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
@@ -62,9 +61,7 @@ class SGLD(WithTemperature[SGLDState]):
     mass: MatrixLike = 1.0
 
     def __post_init__(self):
-        check_step_size("step_size", self.step_size, "steps")
-        check_non_negative("temperature", self.temperature)
-        self.check_matrices()
+        super().__post_init__()
         self._injected  # refuses an estimate that exceeds TM
 
     @cached_property

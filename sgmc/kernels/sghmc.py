@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from sgmc.checks import check_count, check_non_negative, check_step_size
+from sgmc.checks import check_count, check_step_size
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
@@ -85,12 +85,10 @@ class SGHMC(WithTemperature[SGHMCState]):
     fixed_decay: bool = False
 
     def __post_init__(self):
-        check_step_size("step_size", self.step_size, "draws")
+        super().__post_init__()
         check_count("num_steps", self.num_steps)
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
-        check_non_negative("temperature", self.temperature)
-        self.check_matrices()
         given: Any = self.noise_estimate
         if self.temperature == 0 and (self._online or Matrix(given).number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
@@ -105,7 +103,7 @@ class SGHMC(WithTemperature[SGHMCState]):
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η):
         SGD with momentum 1 − α, and noise. While η falls α and β̂ stay what they are,
-        and (θ, r) is handed on, whose distribution exp(−U(θ) − ½r²) knows of no η.
+        and (θ, r) is handed on.
 
         Args:
             learning_rate: η, a number or a schedule t → η_t of the number of draws.
