@@ -1,6 +1,4 @@
-"""Numbers, diagonals and full matrices as one type: masses, frictions and covariances
-come in all three forms.
-"""
+"""Numbers, diagonals and full matrices as one type."""
 
 from functools import cached_property
 from typing import Any, TypeGuard, overload
@@ -63,9 +61,7 @@ class Matrix:
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
-        """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains,
-        dim)`` or full ones ``(chains, dim, dim)``.
-        """
+        """Make one for each chain: ``(chains, 1)``, ``(chains, dim)`` or full."""
         return _matrix(value, value.ndim == 3)
 
     @property
@@ -81,9 +77,7 @@ class Matrix:
     @overload
     def __matmul__(self, other: Tensor) -> Tensor: ...
     def __matmul__(self, other):
-        """Multiply by every chain's vector ``(chains, dim)``, or by another matrix,
-        keeping the simplest form.
-        """
+        """Multiply by every chain's vector ``(chains, dim)``, or by a matrix."""
         left = self.tensor
         if isinstance(other, Tensor):
             if not self.full:
@@ -105,7 +99,7 @@ class Matrix:
         return _matrix(number * self.tensor, self.full)
 
     def __add__(self, other: "Matrix") -> "Matrix":
-        """Add another matrix, keeping the simplest form."""
+        """Add another matrix, as a full one if either is."""
         if self.full == other.full:
             return _matrix(self.tensor + other.tensor, self.full)
         full, thin = (self, other) if self.full else (other, self)
@@ -149,9 +143,7 @@ class Matrix:
         return _matrix(self.tensor.mT, True) if self.full else self
 
     def dense(self, dim: int) -> Tensor:
-        """Write the matrix out, ``(dim, dim)`` float64; a ValueError if it has another
-        number of coordinates.
-        """
+        """Write it out, ``(dim, dim)`` float64; a ValueError if of another size."""
         if self.tensor.ndim and self.tensor.shape[-1] not in (dim, 1 - self.full):
             raise ValueError(
                 "the numbers of coordinates do not agree: a matrix has "
@@ -173,9 +165,7 @@ class Matrix:
 
     @cached_property
     def eigenvalues(self) -> list[float]:
-        """The eigenvalues of a symmetric matrix, the same for all chains; the entries
-        of a diagonal in its order.
-        """
+        """The eigenvalues of a symmetric matrix; a diagonal's as they stand."""
         values = torch.linalg.eigvalsh(self.tensor) if self.full else self.tensor
         return values.reshape(-1).tolist()
 

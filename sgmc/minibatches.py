@@ -177,7 +177,7 @@ def _steps_together(chains: int, batch_size: int) -> int:
 def _fresh_block(
     rule: Fresh, num_examples: int, size: int, chains: int, seed: int, block: int
 ) -> list[Tensor]:
-    """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
+    """Draw the minibatches of a block of steps: for each ``(chains, n)``."""
     generator = counter_based(seed, _FRESH, block)
     length = _steps_together(chains, size)
     rows = length * chains
@@ -193,9 +193,7 @@ def _fresh_block(
 
 @lru_cache(maxsize=2)
 def _pass(num_examples: int, size: int, chains: int, seed: int, number: int):
-    """Shuffle the data for one pass, and cut them into minibatches: for each step
-    ``(chains, n)``.
-    """
+    """Shuffle the data, and cut them: for each step of a pass ``(chains, n)``."""
     orders = _shuffled(num_examples, chains, counter_based(seed, _PASSES, number))
     whole = num_examples // size * size
     return list(torch.from_numpy(orders)[:, :whole].split(size, 1))
@@ -207,9 +205,7 @@ def _shuffled(num_examples: int, rows: int, generator: np.random.Generator):
 
 
 def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Generator):
-    """Draw uniformly random subsets, a row each: of a long enough sequence of examples,
-    the first n that are different.
-    """
+    """Draw a random subset a row: the first n that are new in a sequence."""
     # On average size² / 2N of n are repetitions of others, or a little more; a row that
     # has more than there is room for is drawn again.
     width = size + int(size**2 / num_examples) + 12

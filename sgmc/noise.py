@@ -59,9 +59,7 @@ class OnlineNoise:
     def first(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> Tensor:
-        """Estimate V̂ from a minibatch that no step of a run will see, so that what is
-        wrong with a posterior shows before any work is done.
-        """
+        """Estimate V̂ at the start, from a minibatch that no step will see."""
         apart = Generator(position.device).manual_seed(generator.initial_seed())
         given = position, apart, self.kind
         return potential.gradient_and_noise_variance(*given, step=2**40)[1]

@@ -1,6 +1,4 @@
-"""What a kernel knows of its target: an energy U, so that the density is proportional
-to exp(−U), and its gradients.
-"""
+"""What a kernel knows of its target exp(−U): the energy and its gradients."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
@@ -18,9 +16,7 @@ MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 def differentiate(
     energy: Callable[[Tensor], Tensor], position: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic
-    differentiation.
-    """
+    """Compute energies ``(chains,)`` and gradients ``(chains, dim)``."""
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
@@ -64,15 +60,11 @@ class Potential:
                 )
 
     def of_few_examples(self) -> "Potential":
-        """Give a potential of the same form on which a look at the model costs little:
-        itself, or one of few of its data.
-        """
+        """Give one of the same form on which a look at the model costs little."""
         return self
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if the model is not what it should be near a position
-        ``(chains, dim)``; a run asks once, before it starts.
-        """
+        """Raise a ValueError if the model is wrong near a position."""
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
@@ -81,15 +73,11 @@ class Potential:
         )
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains,
-        dim)`` → ``(chains, dim)``.
-        """
+        """Compute ∇U(θ), by automatic differentiation: → ``(chains, dim)``."""
         return differentiate(self.energy, position)[1]
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together: a
-        subclass may write it where the two share work.
-        """
+        """Compute both; a subclass may write it where they share work."""
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
@@ -116,9 +104,7 @@ class Potential:
         return self.draw_minibatches(position, generator, step)[0]
 
     def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
-        """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
-        ``(chains, dim)``.
-        """
+        """Compute ∇Ũ(θ; ω) of one step's ω: → ``(chains, dim)``."""
         return self.gradient(position)
 
     def gradient_and_variance_given(
@@ -178,9 +164,7 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
 
 
 def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
-    """Call a function of a potential at a position; what goes wrong there is a
-    ValueError that says so.
-    """
+    """Call a function of a potential; what goes wrong is a ValueError."""
     try:
         return function()
     except NotImplementedError:
@@ -195,9 +179,7 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results are the same up to a root of the precision, relative to
-    the largest number of a chain.
-    """
+    """Tell whether two results agree up to a root of the precision."""
     if one is None or other is None:
         return one is other
     scale = 1 + other.abs()

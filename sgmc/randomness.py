@@ -1,6 +1,4 @@
-"""Streams of random numbers: every draw comes from an explicit generator, or is a pure
-function of a seed and a place.
-"""
+"""Streams of random numbers, from a generator or a seed and a place."""
 
 from collections.abc import Iterator
 
@@ -19,9 +17,7 @@ def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
 
 
 def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
-    """Draw numbers between 0 and 1 with the type and device of ``tensor``: ``(*rows,
-    *tensor.shape)``.
-    """
+    """Draw numbers between 0 and 1: ``(*rows, *tensor.shape)``."""
     place = {"dtype": tensor.dtype, "device": tensor.device}
     return torch.rand((*rows, *tensor.shape), generator=generator, **place)
 
@@ -29,9 +25,7 @@ def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
 def normal_block(
     tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
 ) -> Tensor:
-    """Draw standard normal noise for several steps at once: ``(num_steps,
-    *tensor.shape)``; zeros if it is not to be drawn.
-    """
+    """Draw ``(num_steps, *tensor.shape)`` normal numbers; zeros if not drawn."""
     block = tensor.new_zeros((num_steps, *tensor.shape))
     return block.normal_(generator=generator) if drawn else block
 
@@ -61,8 +55,6 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """Make from a run's seed another one for a purpose, so that no two of its parts
-    replay the same numbers.
-    """
+    """Make from a run's seed another one, for a purpose."""
     entropy = [seed % 2**64, *purpose.encode()]
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])

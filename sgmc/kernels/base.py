@@ -55,23 +55,17 @@ class Kernel(Protocol[State]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> State:
-        """Make the state in which chains start at the given position ``(chains, dim)``,
-        which is not changed.
-        """
+        """Make the state of chains that start at a position, which is not changed."""
         ...
 
     def step(
         self, potential: Potential, state: State, generator: Generator
     ) -> tuple[State, NamedTuple]:
-        """Make the next state, and say what was learned; the tensors of the old state
-        may be overwritten.
-        """
+        """Make the next state, which may overwrite the old; say what was learned."""
         ...
 
     def retarget(self, potential: Potential, state: State) -> State:
-        """Bring up to date what a state knows of its potential, such as U, when another
-        one takes its place; nothing by default.
-        """
+        """Renew what a state knows of its potential when another takes its place."""
         return state
 
     def target_temperature(self) -> float | None:
@@ -81,16 +75,12 @@ class Kernel(Protocol[State]):
         return 1.0
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with a run, a sentence each, given the statistics of its
-        draws; nothing by default.
-        """
+        """Say what is wrong with a run by its statistics, a sentence each."""
         return []
 
 
 class WithMass(Kernel[State]):
-    """A kernel with a step size ε and a mass M, and for some a friction C and a noise
-    estimate B̂, which are checked here.
-    """
+    """A kernel with ε and M, and for some C and B̂, which are checked here."""
 
     step_size: Any
     mass: MatrixLike
@@ -114,9 +104,8 @@ class WithMass(Kernel[State]):
         """
         self._mass
         names = ("friction", "noise_estimate", "mass")
-        checks.check_dims(
-            **others, **{n: getattr(self, n) for n in names if hasattr(self, n)}
-        )
+        given = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        checks.check_dims(**others, **given)
 
 
 class WithTemperature(WithMass[State]):

@@ -78,9 +78,7 @@ class HMC(WithMass[HMCState]):
         check_share("refreshment", self.refreshment, whole=True)
 
     def init(self, potential, position, generator) -> HMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
-        M).
-        """
+        """Start at positions ``(chains, dim)`` with momenta from N(0, M)."""
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator)
         return HMCState(position.clone(), momentum, potential.energy(position), 0)

@@ -71,7 +71,7 @@ class SGLD(WithTemperature[SGLDState]):
         return inverse @ noise @ inverse
 
     def init(self, potential, position, generator) -> SGLDState:
-        """Start at the given position ``(chains, dim)``."""
+        """Start at positions ``(chains, dim)``."""
         self.check_matrices(position=position)
         return SGLDState(position.clone(), 0)
 

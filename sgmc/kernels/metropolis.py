@@ -41,9 +41,7 @@ def accept(
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
-    """Say so if hardly a proposal was accepted, given the statistic ``acceptance``
-    ``(num_samples, chains)``.
-    """
+    """Say so if hardly a proposal was accepted."""
     mean = float(statistics["acceptance"].mean())
     if mean >= 0.01:
         return []
@@ -54,9 +52,7 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
 
 
 def remark_rounding(energies: Tensor) -> list[str]:
-    """Say so if the last energies ``(num_samples, chains)`` are so large that what is
-    rounded off decides about proposals.
-    """
+    """Say so if rounding of energies ``(num_samples, chains)`` decides."""
     size = float(energies[-1].abs().max())
     spacing = torch.finfo(energies.dtype).eps * size
     if not 0.25 < spacing < math.inf:

@@ -52,9 +52,7 @@ class NaiveSGHMC(WithMass[HMCState]):
         check_instance("metropolis", self.metropolis, bool, "True")
 
     def init(self, potential, position, generator) -> HMCState:
-        """Start at the given position ``(chains, dim)``; without a correction step no
-        energy is ever computed.
-        """
+        """Start at positions ``(chains, dim)``; uncorrected it needs no energy."""
         self.check_matrices(position=position)
         unknown = torch.full_like(position[:, 0], torch.nan)
         start = HMCState(position.clone(), torch.zeros_like(position), unknown, 0)

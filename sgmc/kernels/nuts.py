@@ -75,7 +75,7 @@ class NUTS(WithMass[NUTSState]):
         check_count("max_depth", self.max_depth)
 
     def init(self, potential, position, generator) -> NUTSState:
-        """Start at the given position ``(chains, dim)``, of a finite energy."""
+        """Start at positions ``(chains, dim)``, of finite energies."""
         self.check_matrices(position=position)
         energy, gradient = potential.energy_and_gradient(position)
         trees.check_energy(energy)

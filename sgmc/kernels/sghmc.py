@@ -140,9 +140,7 @@ class SGHMC(WithTemperature[SGHMCState]):
         return spare(self.temperature, self._friction, given, "friction")
 
     def init(self, potential, position, generator) -> SGHMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
-        TM).
-        """
+        """Start at positions ``(chains, dim)`` with momenta from N(0, TM)."""
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
         variance = self._online and self._online.first(potential, position, generator)
@@ -165,9 +163,7 @@ class SGHMC(WithTemperature[SGHMCState]):
         return SGHMCState(position, momentum, done, *known), info
 
     def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
-        """Make what is injected after so many steps; ``known`` is V̂ and the clipped
-        share that a state has of an online estimate.
-        """
+        """Make what is injected after so many steps; ``known`` as in the state."""
         step_size = self.step_size_at(done // self.num_steps)
         time = self.step_size_at(0) if self.fixed_decay else step_size
         if self._online is None:

@@ -1,6 +1,4 @@
-"""Stochastic-gradient NUTS: paths of SGHMC steps, grown in both directions of time
-until they turn.
-"""
+"""Stochastic-gradient NUTS: paths of SGHMC steps, grown until they turn."""
 
 import math
 from dataclasses import dataclass
@@ -127,9 +125,7 @@ class SGNUTS(WithMass[SGNUTSState]):
         return time, one - damping, (one + damping).inverse, time
 
     def init(self, potential, position, generator) -> SGNUTSState:
-        """Start at the given position ``(chains, dim)``; where energies are used, its
-        energy must be finite.
-        """
+        """Start at positions ``(chains, dim)``, of finite energies if they count."""
         self.check_matrices(position=position)
         if self.weights != "uniform":
             trees.check_energy(potential.energy(position))

@@ -81,9 +81,6 @@ def grow_tree(
         generator: the source of directions and choices.
         max_error: a step to a log-weight of −max_error or less diverges, as does one to
             a log-weight that is not finite.
-
-    Returns:
-        The tree.
     """
     near, far = start, start._replace(momentum=-start.momentum)
     chosen, log_weight, total = start, start.log_weight, start.momentum
@@ -180,9 +177,7 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
-    """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the
-    ``other`` elsewhere.
-    """
+    """Take ``one`` in chains where the condition ``(chains,)`` holds."""
     if len(condition) == 1:  # nothing to copy
         return one if condition else other
 
@@ -205,9 +200,7 @@ def check_energy(energy: Tensor) -> None:
 
 
 def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
-    """Say what share of the trees diverged or reached the depth limit, and what to do
-    about it.
-    """
+    """Say what share of the trees diverged or reached the depth limit."""
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
         "for the step_size. Take a smaller step_size, or another parametrisation",
