@@ -157,9 +157,10 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
     size = chains * dim**2 * element_size
     if size > MEMORY:
         raise ValueError(
-            f"a full noise estimate of {dim:,} coordinates, for {chains} chains, takes "
-            f"{size / 2**30:,.1f} GiB, more than {MEMORY / 2**30:g} GiB: use "
-            "kind='diagonal' or 'scalar', or fewer chains"
+            f"a full noise estimate of {dim:,} coordinates in {chains} "
+            f"chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
+            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
+            "fewer chains"
         )
 
 
