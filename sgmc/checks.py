@@ -65,6 +65,15 @@ def check_non_negative(name: str, value: float) -> None:
     _require(right, name, "a number of at least 0", value)
 
 
+def check_share(name: str, value: float, whole: bool = False) -> None:
+    """Raise a ValueError unless ``value`` is a number in [0, 1), or in (0, 1] if it may
+    be the whole but not nothing.
+    """
+    right = is_number(value) and (0 < value <= 1 if whole else 0 <= value < 1)
+    limits = "more than 0 and at most 1" if whole else "at least 0 and less than 1"
+    _require(right, name, f"a number of {limits}", value)
+
+
 def check_number(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number."""
     right = is_number(value) and -math.inf < value < math.inf

@@ -1,13 +1,11 @@
-"""Momenta, and leapfrog for Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
-
-The gradient is a function of the position, so that an exact and a stochastic one are
-used alike."""
+"""Momenta, and leapfrog for Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ)."""
 
 import math
 from collections.abc import Callable
 
 from torch import Generator, Tensor
 
+from sgmc.checks import check_count
 from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.randomness import normal_like
 
@@ -17,25 +15,13 @@ Gradient = Callable[[Tensor], Tensor]
 def draw_momentum(
     position: Tensor, mass: Matrix, generator: Generator, temperature: float = 1.0
 ) -> Tensor:
-    """Draw r ~ N(0, T·M) for every chain: ``(chains, dim)`` → ``(chains, dim)``.
-
-    Example:
-        >>> import torch
-        >>> draw_momentum(torch.zeros(3, 2), Matrix(4.0), Generator()).shape
-        torch.Size([3, 2])
-    """
+    """Draw r ~ N(0, T·M) for every chain: ``(chains, dim)`` → ``(chains, dim)``."""
     momentum = mass.root @ normal_like(position, generator)
     return momentum if temperature == 1 else momentum.mul_(math.sqrt(temperature))
 
 
 def kinetic_energy(momentum: Tensor, mass: Matrix) -> Tensor:
-    """Compute ½rᵀM⁻¹r for every chain: ``(chains, dim)`` → ``(chains,)``.
-
-    Example:
-        >>> import torch
-        >>> kinetic_energy(torch.tensor([[1.0, 3.0]]), Matrix(2.0))
-        tensor([2.5000])
-    """
+    """Compute ½rᵀM⁻¹r for every chain: ``(chains, dim)`` → ``(chains,)``."""
     return 0.5 * (momentum * (mass.inverse @ momentum)).sum(-1)
 
 
@@ -54,7 +40,7 @@ def leapfrog(
     gradient, so ``num_steps`` steps take ``num_steps + 1`` gradients.
 
     Args:
-        gradient: ∇U, from positions ``(chains, dim)`` to ``(chains, dim)``.
+        gradient: ∇U, or a draw of ∇Ũ: ``(chains, dim)`` → ``(chains, dim)``.
         position: θ, ``(chains, dim)``.
         momentum: r, ``(chains, dim)``.
         step_size: ε; negative runs time backwards.
@@ -64,12 +50,18 @@ def leapfrog(
     Returns:
         The new position and momentum.
 
+    Raises:
+        ValueError: if the number of steps is no count.
+
     Example:
         >>> import torch
         >>> leapfrog(lambda theta: theta, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
+    check_count("num_steps", num_steps, at_least=0)
     position, momentum = position.clone(), momentum.clone()
+    if num_steps == 0:
+        return position, momentum
     inverse_mass = Matrix(mass).inverse
     momentum.sub_(gradient(position), alpha=step_size / 2)
     for step in range(num_steps):

@@ -1,15 +1,14 @@
-"""Numbers, diagonals and full matrices as one type: masses, frictions and covariances
-come in all three forms.
-"""
+"""Numbers, diagonals and full matrices as one type."""
 
 from functools import cached_property
-from typing import overload
+from typing import Any, TypeGuard, overload
 
 import torch
 from torch import Tensor
 
-# share of the largest eigenvalue up to which one below zero may come from building a
-# full matrix in floating point
+from sgmc.checks import shown
+
+# share of the largest eigenvalue up to which one below zero may come from rounding
 _ROUNDING = 1e-6
 
 
@@ -43,27 +42,17 @@ class Matrix:
         if isinstance(value, Matrix):
             # the same matrix, so that what is derived from it is computed once for both
             self.__dict__ = value.__dict__
-            return
-        right = isinstance(value, (int, float)) and not isinstance(value, bool)
-        shape, given = (), f"{value!r} of type {type(value).__name__}"
-        if isinstance(value, Tensor):
-            shape, given = tuple(value.shape), f"{tuple(value.shape)} of {value.dtype}"
-            right = len(shape) < 3 and 0 not in shape and len(set(shape)) < 2
-            right = right and (not shape or value.is_floating_point())
-            # half precision has no eigenvalues
-            right = (
-                right
-                and not value.is_meta
-                and (len(shape), value.element_size()) != (2, 2)
-            )
-        if not right:
+        elif _is_number(value):
+            self._hold(torch.tensor(float(value), dtype=torch.float64), False)
+        elif _is_matrix(value):
+            self._hold(value, value.ndim == 2)
+        else:
+            kind = "" if isinstance(value, Tensor) else f", a {type(value).__name__}"
+            given = shown(value) if isinstance(value, Tensor) else repr(value)
             raise ValueError(
                 f"{name} must be a number, or a floating-point tensor (dim,) or (dim, "
-                f"dim), but it is {given}"
+                f"dim), but it is {given}{kind}"
             )
-        if not isinstance(value, Tensor) or not shape:
-            value = torch.tensor(float(value), dtype=torch.float64)
-        self._hold(value, len(shape) == 2)
 
     def _hold(self, tensor: Tensor, full: bool) -> "Matrix":
         self.tensor, self.full = tensor, full
@@ -72,10 +61,8 @@ class Matrix:
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
-        """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains,
-        dim)`` or full ones ``(chains, dim, dim)``.
-        """
-        return cls.__new__(cls)._hold(value, value.ndim == 3)
+        """Make one for each chain: ``(chains, 1)``, ``(chains, dim)`` or full."""
+        return _matrix(value, value.ndim == 3)
 
     @property
     def value(self) -> float | Tensor:
@@ -90,9 +77,7 @@ class Matrix:
     @overload
     def __matmul__(self, other: Tensor) -> Tensor: ...
     def __matmul__(self, other):
-        """Multiply by every chain's vector ``(chains, dim)``, or by another matrix,
-        keeping the simplest form.
-        """
+        """Multiply by every chain's vector ``(chains, dim)``, or by a matrix."""
         left = self.tensor
         if isinstance(other, Tensor):
             if not self.full:
@@ -114,7 +99,7 @@ class Matrix:
         return _matrix(number * self.tensor, self.full)
 
     def __add__(self, other: "Matrix") -> "Matrix":
-        """Add another matrix, keeping the simplest form."""
+        """Add another matrix, as a full one if either is."""
         if self.full == other.full:
             return _matrix(self.tensor + other.tensor, self.full)
         full, thin = (self, other) if self.full else (other, self)
@@ -126,28 +111,21 @@ class Matrix:
 
     @cached_property
     def inverse(self) -> "Matrix":
-        """The inverse A⁻¹.
-
-        Raises:
-            ValueError: if the number is zero.
-        """
+        """The inverse A⁻¹; a ValueError if the number is zero."""
         if self.number == 0:
             raise ValueError("a matrix that is 0 has no inverse")
-        return _matrix(
-            torch.linalg.inv(self.tensor) if self.full else 1 / self.tensor, self.full
-        )
+        inverse = torch.linalg.inv(self.tensor) if self.full else 1 / self.tensor
+        return _matrix(inverse, self.full)
 
     @cached_property
     def root(self) -> "Matrix":
         """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has
-        covariance A for standard normal ξ.
-
-        Raises:
-            ValueError: if the matrix has an eigenvalue below zero, but for rounding.
+        covariance A for standard normal ξ; a ValueError if the matrix has an eigenvalue
+        below zero, but for rounding.
         """
-        values, vectors = (
-            torch.linalg.eigh(self.tensor) if self.full else (self.tensor, None)
-        )
+        values, vectors = self.tensor, None
+        if self.full:
+            values, vectors = torch.linalg.eigh(self.tensor)
         rounding = _ROUNDING * float(values.abs().max()) if self.full else 0.0
         if (smallest := float(values.min())) < -rounding:
             raise ValueError(
@@ -165,11 +143,7 @@ class Matrix:
         return _matrix(self.tensor.mT, True) if self.full else self
 
     def dense(self, dim: int) -> Tensor:
-        """Write the matrix out: ``(dim, dim)`` float64.
-
-        Raises:
-            ValueError: if it has another number of coordinates.
-        """
+        """Write it out, ``(dim, dim)`` float64; a ValueError if of another size."""
         if self.tensor.ndim and self.tensor.shape[-1] not in (dim, 1 - self.full):
             raise ValueError(
                 "the numbers of coordinates do not agree: a matrix has "
@@ -179,12 +153,9 @@ class Matrix:
         return self.tensor.double() if self.full else self._filled(like)
 
     def _filled(self, like: Tensor) -> Tensor:
-        """Write a number or a diagonal out as a matrix of the size and type of another
-        one.
-        """
-        return torch.diag_embed(
-            self.tensor.to(like).expand(*self.tensor.shape[:-1], like.shape[-1])
-        )
+        """Write a number or a diagonal out as a matrix like another one."""
+        shape = *self.tensor.shape[:-1], like.shape[-1]
+        return torch.diag_embed(self.tensor.to(like).expand(shape))
 
     @property
     def mean(self) -> float:
@@ -194,14 +165,28 @@ class Matrix:
 
     @cached_property
     def eigenvalues(self) -> list[float]:
-        """The eigenvalues of a symmetric matrix, the same for all chains; the entries
-        of a diagonal in its order.
-        """
+        """The eigenvalues of a symmetric matrix; a diagonal's as they stand."""
         values = torch.linalg.eigvalsh(self.tensor) if self.full else self.tensor
         return values.reshape(-1).tolist()
 
 
 MatrixLike = float | Tensor | Matrix
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and not value.is_meta and not value.is_complex()
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_matrix(value: Any) -> TypeGuard[Tensor]:
+    """Tell whether a value is a floating-point tensor ``(dim,)`` or ``(dim, dim)``."""
+    if not isinstance(value, Tensor) or value.is_meta or not value.is_floating_point():
+        return False
+    size, square = value.element_size(), len(set(value.shape)) == 1
+    # half precision has no eigenvalues
+    fits = value.ndim == 1 or (value.ndim == 2 and square and size > 2)
+    return fits and value.numel() > 0
 
 
 def _matrix(tensor: Tensor, full: bool) -> Matrix:
@@ -214,14 +199,7 @@ def addmv_(
     """Add a product with every chain's vector in place, target ← target + αA·vector, as
     :meth:`torch.Tensor.addmv_` does for one.
 
-    Args:
-        target: ``(chains, dim)``, overwritten.
-        matrix: A, a number, a diagonal or a full matrix.
-        vector: ``(chains, dim)``; it may be the target itself.
-        alpha: α.
-
-    Returns:
-        The target.
+    The target and the vector are ``(chains, dim)``, and may be one tensor.
 
     Example:
         >>> matrix = Matrix(torch.tensor([1.0, 2.0]))
@@ -254,12 +232,9 @@ def as_matrix(
         signed: whether negative eigenvalues are allowed.
         remedy: what to do about one, for the error message.
 
-    Returns:
-        The matrix.
-
     Raises:
         ValueError: if it has another form, is not symmetric, not finite, or has an
-            eigenvalue below zero (or at zero with ``positive``), unless ``signed``.
+            eigenvalue that is not allowed.
 
     Example:
         >>> as_matrix(2, "mass", positive=True)

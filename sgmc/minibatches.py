@@ -1,9 +1,9 @@
 """Which examples a chain sees at a step: rules, each a pure function of the seed, the
 step and the chain.
 
-A rule has no state: the same seed gives the same minibatches, wherever a run is taken
-up. Its numbers come from a counter-based generator, so that every step can be looked up
-by itself; for speed the minibatches of neighbouring steps are made together."""
+The same seed gives the same minibatches, wherever a run is taken up: their numbers come
+from a counter-based generator. For speed those of neighbouring steps are made together.
+"""
 
 import math
 from dataclasses import dataclass
@@ -31,10 +31,8 @@ class MinibatchRule(Protocol):
         ...     replacement = False
         ...
         ...     def indices(self, num_examples, batch_size, chains, seed, step):
-        ...         start = step * batch_size
-        ...         return (
-        ...             torch.arange(start, start + batch_size) % num_examples
-        ...         ).expand(chains, -1)
+        ...         found = torch.arange(batch_size) + step * batch_size
+        ...         return (found % num_examples).expand(chains, -1)
         >>> Next().indices(5, 2, 1, 0, step=2)
         tensor([[4, 0]])
     """
@@ -48,7 +46,7 @@ class MinibatchRule(Protocol):
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the
-        CPU, a tensor that nobody changes in place.
+        CPU, which nobody changes in place. A ValueError if the batch does not fit.
         """
         ...
 
@@ -62,9 +60,7 @@ class Fresh:
         replacement: whether an example may come twice.
 
     Example:
-        >>> Fresh().indices(
-        ...     num_examples=10, batch_size=3, chains=2, seed=0, step=5
-        ... ).shape
+        >>> Fresh().indices(10, batch_size=3, chains=2, seed=0, step=5).shape
         torch.Size([2, 3])
     """
 
@@ -77,6 +73,7 @@ class Fresh:
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
+        _check_size(num_examples, batch_size, self.replacement)
         block, place = divmod(step, _steps_together(chains, batch_size))
         return _fresh_block(self, num_examples, batch_size, chains, seed, block)[place]
 
@@ -90,12 +87,7 @@ class Passes:
     minibatches do not. A remainder of fewer than n examples is left out of its pass.
 
     Example:
-        >>> seen = [
-        ...     Passes().indices(
-        ...         num_examples=6, batch_size=2, chains=1, seed=0, step=step
-        ...     )
-        ...     for step in range(3)
-        ... ]
+        >>> seen = [Passes().indices(6, 2, chains=1, seed=0, step=t) for t in range(3)]
         >>> torch.cat(seen, 1).sort().values
         tensor([[0, 1, 2, 3, 4, 5]])
     """
@@ -106,6 +98,7 @@ class Passes:
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
+        _check_size(num_examples, batch_size)
         number, place = divmod(step, num_examples // batch_size)
         return _pass(num_examples, batch_size, chains, seed, number)[place]
 
@@ -119,12 +112,7 @@ class Held:
         rule: where the minibatches come from.
 
     Example:
-        >>> held = [
-        ...     Held(3).indices(
-        ...         num_examples=100, batch_size=2, chains=1, seed=0, step=step
-        ...     )
-        ...     for step in range(4)
-        ... ]
+        >>> held = [Held(3).indices(99, 2, chains=1, seed=0, step=t) for t in range(4)]
         >>> torch.equal(held[0], held[2]), torch.equal(held[2], held[3])
         (True, False)
     """
@@ -145,9 +133,8 @@ class Held:
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
-        return self.rule.indices(
-            num_examples, batch_size, chains, seed, step // self.num_steps
-        )
+        number = step // self.num_steps
+        return self.rule.indices(num_examples, batch_size, chains, seed, number)
 
 
 def check_rule(
@@ -170,6 +157,17 @@ def check_rule(
         )
 
 
+@lru_cache
+def _check_size(num_examples: int, size: int, replacement: bool = False) -> None:
+    """Raise a ValueError unless minibatches of that size can be drawn."""
+    check_count("batch_size", size)
+    if size > num_examples and not replacement:
+        raise ValueError(
+            f"batch_size is {size}, but there are only {num_examples} examples: take a "
+            "smaller batch"
+        )
+
+
 def _steps_together(chains: int, batch_size: int) -> int:
     """Give the number of steps whose fresh minibatches are drawn together."""
     return max(1, min(_STEPS, _INDICES // (chains * batch_size)))
@@ -179,7 +177,7 @@ def _steps_together(chains: int, batch_size: int) -> int:
 def _fresh_block(
     rule: Fresh, num_examples: int, size: int, chains: int, seed: int, block: int
 ) -> list[Tensor]:
-    """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
+    """Draw the minibatches of a block of steps: for each ``(chains, n)``."""
     generator = counter_based(seed, _FRESH, block)
     length = _steps_together(chains, size)
     rows = length * chains
@@ -189,18 +187,13 @@ def _fresh_block(
         drawn = _shuffled(num_examples, rows, generator)[:, :size]
     else:
         drawn = _subsets(num_examples, size, rows, generator)
-    return list(
-        torch.from_numpy(np.ascontiguousarray(drawn)).view(length, chains, size)
-    )
+    drawn = torch.from_numpy(np.ascontiguousarray(drawn))
+    return list(drawn.view(length, chains, size))
 
 
 @lru_cache(maxsize=2)
-def _pass(
-    num_examples: int, size: int, chains: int, seed: int, number: int
-) -> list[Tensor]:
-    """Shuffle the data for one pass, and cut them into minibatches: for each step
-    ``(chains, n)``.
-    """
+def _pass(num_examples: int, size: int, chains: int, seed: int, number: int):
+    """Shuffle the data, and cut them: for each step of a pass ``(chains, n)``."""
     orders = _shuffled(num_examples, chains, counter_based(seed, _PASSES, number))
     whole = num_examples // size * size
     return list(torch.from_numpy(orders)[:, :whole].split(size, 1))
@@ -212,9 +205,7 @@ def _shuffled(num_examples: int, rows: int, generator: np.random.Generator):
 
 
 def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Generator):
-    """Draw uniformly random subsets, a row each: of a long enough sequence of examples,
-    the first n that are different.
-    """
+    """Draw a random subset a row: the first n that are new in a sequence."""
     # On average size² / 2N of n are repetitions of others, or a little more; a row that
     # has more than there is room for is drawn again.
     width = size + int(size**2 / num_examples) + 12

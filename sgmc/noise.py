@@ -31,8 +31,7 @@ class OnlineNoise:
         kind: ``"scalar"`` (one number for all coordinates), ``"diagonal"`` or
             ``"full"``.
         refresh_every: number of steps from one look at the noise to the next; the
-            kernel's ``num_steps`` for one look a draw. For one look and no more pass a
-            fixed estimate from :func:`estimate_noise_variance` instead.
+            kernel's ``num_steps`` for one look a draw.
         averaging: λ in [0, 1), the weight of the past; 0 uses the last minibatch alone.
 
     Raises:
@@ -55,39 +54,26 @@ class OnlineNoise:
     def __post_init__(self):
         checks.check_choice("kind", self.kind, KINDS)
         checks.check_count("refresh_every", self.refresh_every)
-        if not (checks.is_number(self.averaging) and 0 <= self.averaging < 1):
-            raise ValueError(
-                "averaging must be a number of at least 0 and less than 1, but it is "
-                f"{self.averaging!r}"
-            )
+        checks.check_share("averaging", self.averaging)
 
     def first(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> Tensor:
-        """Estimate V̂ from a minibatch that no step of a run will see, so that what is
-        wrong with a posterior shows before any work is done.
-        """
+        """Estimate V̂ at the start, from a minibatch that no step will see."""
         apart = Generator(position.device).manual_seed(generator.initial_seed())
-        return potential.gradient_and_noise_variance(
-            position, apart, self.kind, step=2**40
-        )[1]
+        given = position, apart, self.kind
+        return potential.gradient_and_noise_variance(*given, step=2**40)[1]
 
     def update(
-        self,
-        potential: Potential,
-        position: Tensor,
-        minibatch: Any,
-        variance: Tensor,
-        step: int,
+        self, potential: Potential, position: Tensor, minibatch, variance, step: int
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; ω) at positions ``(chains, dim)`` for the minibatch ω of a
         step, and bring V̂ so far up to date if the number of the step says so.
         """
         if step % self.refresh_every:
             return potential.gradient_given(position, minibatch), variance
-        gradient, now = potential.gradient_and_variance_given(
-            position, minibatch, self.kind
-        )
+        given = position, minibatch, self.kind
+        gradient, now = potential.gradient_and_variance_given(*given)
         if self.averaging > 0:
             now = torch.lerp(now, variance, self.averaging)
         return gradient, now
@@ -113,11 +99,8 @@ def injected_root(
     room: Matrix, step_size: float, variance: Tensor
 ) -> tuple[Matrix, Tensor | float]:
     """Make a root of 2ε(TC − ½εV̂) for every chain from the room TC, ε and V̂ of any
-    kind, with what is negative in it set to zero.
-
-    Returns:
-        The root, one matrix for each chain, and the share of coordinates or eigenvalues
-        of each chain that were set to zero, ``(chains,)``, or 0.0 if none was in any.
+    kind, with what is negative in it set to zero; with it the share of coordinates or
+    eigenvalues of each chain that were, ``(chains,)``, or 0.0 if none was in any.
     """
     noise = 2 * step_size * room - step_size**2 * Matrix.of_chains(variance)
     left = noise.tensor
@@ -137,8 +120,8 @@ def injected_root(
 
 @dataclass
 class InjectedNoise:
-    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ it is its root
-    alone; with ``online`` a look at a minibatch brings B̂ = ½εV̂ up to date first.
+    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ its root alone;
+    with ``online`` a look at a minibatch brings B̂ = ½εV̂ up to date first.
     """
 
     step_size: float  #: ε
@@ -148,9 +131,7 @@ class InjectedNoise:
     room: Any = None  #: Matrix, TC, for an online estimate
     step: int = 0  #: number of steps taken before
     variance: Any = None  #: V̂
-    #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
-    #: (chains,)
-    clipped: Any = None
+    clipped: Any = None  #: share of coordinates in which ½εV̂ > TC, summed over steps
     share: Any = 0.0  #: of coordinates that were clipped for this root
 
     def look(
@@ -159,9 +140,8 @@ class InjectedNoise:
         """Compute ∇Ũ(θ; ω), and a root of the covariance to inject after it."""
         if self.online is None:
             return potential.gradient_given(position, minibatch), self.root
-        gradient, variance = self.online.update(
-            potential, position, minibatch, self.variance, self.step
-        )
+        given = potential, position, minibatch, self.variance, self.step
+        gradient, variance = self.online.update(*given)
         if self.root is None or variance is not self.variance:
             self.root, self.share = injected_root(self.room, self.step_size, variance)
         self.step, self.variance = self.step + 1, variance
@@ -180,10 +160,9 @@ def estimate_noise_variance(
     estimate.
 
     Args:
-        potential: a potential that knows its noise: a posterior with minibatches, or a
-            noisy gradient.
-        position: ``(chains, dim)``; the estimate is the average over chains too, so
-            give draws from the posterior, or copies of its mode.
+        potential: a posterior with minibatches, or a noisy gradient.
+        position: ``(chains, dim)``, draws from the posterior, or copies of its mode:
+            the estimate is the average over chains, too.
         generator: the source of the minibatches.
         kind: ``"scalar"``, ``"diagonal"`` or ``"full"``.
         num_batches: number of minibatches of each chain to average over.
@@ -226,26 +205,20 @@ def friction_for(
     at_least: float = 0.0,
 ) -> float | Tensor:
     """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂
-    with room to spare; for a full V one number for all, C = k·½ε·λ_max(V).
-
-    In learning-rate form, with η in place of ε, the result is the momentum decay α.
+    with room to spare: a number, or ``(dim,)`` for a diagonal V; for a full V one
+    number for all, C = k·½ε·λ_max(V).
 
     Args:
         noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
-        step_size: ε.
+        step_size: ε; or η, for the momentum decay α of the learning-rate form.
         multiple: k, more than 1, where nothing would be injected.
         at_least: the smallest friction of a coordinate; one without noise and without
             friction would never settle.
-
-    Returns:
-        C, a number, or ``(dim,)`` for a diagonal V.
 
     Raises:
         ValueError: if an argument is out of its range.
 
     Example:
-        >>> friction_for(4.0, step_size=0.1, multiple=3.0)
-        0.6
         >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, at_least=0.1)
         tensor([0.6000, 0.1000])
     """

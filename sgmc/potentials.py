@@ -1,6 +1,4 @@
-"""What a kernel knows of its target: an energy U, so that the density is proportional
-to exp(−U), and its gradients.
-"""
+"""What a kernel knows of its target exp(−U): the energy and its gradients."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
@@ -18,20 +16,11 @@ MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 def differentiate(
     energy: Callable[[Tensor], Tensor], position: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic
-    differentiation.
-
-    Example:
-        >>> differentiate(
-        ...     lambda position: position.pow(2).sum(-1), torch.tensor([[3.0]])
-        ... )
-        (tensor([9.]), tensor([[6.]]))
-    """
+    """Compute energies ``(chains,)`` and gradients ``(chains, dim)``."""
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
-        # The chains do not interact, so one backward pass through the sum gives each
-        # chain its own gradient.
+        # chains do not interact: the sum's gradient is that of each
         return value.detach(), torch.autograd.grad(value.sum(), position)[0]
 
 
@@ -40,10 +29,10 @@ class Potential:
     potential has no state that a call changes.
 
     A subclass writes ``energy``, and ``gradient`` where a formula is faster than
-    automatic differentiation. Where only a stochastic gradient ∇Ũ(θ; ω) is known, it
-    writes ``draw_minibatches``, which draws ω for some steps, and ``gradient_given``, a
-    pure function of θ and ω: for data, ω is the minibatch's indices; for a gradient
-    with artificial noise, its random numbers. All positions are ``(chains, dim)``.
+    automatic differentiation. Where the gradient ∇Ũ(θ; ω) is stochastic, it writes
+    ``draw_minibatches``, which draws ω for some steps, and ``gradient_given``, a pure
+    function of θ and ω: indices of data, or artificial noise. All positions are
+    ``(chains, dim)``.
 
     Example:
         >>> class Quartic(Potential):
@@ -71,15 +60,11 @@ class Potential:
                 )
 
     def of_few_examples(self) -> "Potential":
-        """Give a potential of the same form on which a look at the model costs little:
-        itself, or one of few of its data.
-        """
+        """Give one of the same form on which a look at the model costs little."""
         return self
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if the model is not what it should be near a position
-        ``(chains, dim)``; a run asks once, before it starts.
-        """
+        """Raise a ValueError if the model is wrong near a position."""
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
@@ -88,15 +73,11 @@ class Potential:
         )
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains,
-        dim)`` → ``(chains, dim)``.
-        """
+        """Compute ∇U(θ), by automatic differentiation: → ``(chains, dim)``."""
         return differentiate(self.energy, position)[1]
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together: a
-        subclass may write it where the two share work.
-        """
+        """Compute both; a subclass may write it where they share work."""
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
@@ -104,15 +85,9 @@ class Potential:
     def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Any]:
-        """Draw the minibatches ω of some steps, on which their stochastic gradients
-        depend besides the position; None for each here, where the gradient is exact.
-
-        Args:
-            position: ``(chains, dim)``; tells how many chains there are, their dtype
-                and device.
-            generator: the source of randomness of the run.
-            step: number of stochastic gradients that the run has taken before.
-            num_steps: number of steps.
+        """Draw the minibatches ω of ``num_steps`` steps, the first of which follows
+        ``step`` stochastic gradients of the run, for chains like those of the position;
+        None for each here, where the gradient is exact.
         """
         return (None,) * num_steps
 
@@ -124,37 +99,21 @@ class Potential:
         example = "torch.Generator().manual_seed(0)"
         check_instance("generator", generator, Generator, example)
         if step is None:
-            drawn = torch.randint(
-                2**40, (), generator=generator, device=generator.device
-            )
-            step = int(drawn)
+            place = {"generator": generator, "device": generator.device}
+            step = int(torch.randint(2**40, (), **place))
         return self.draw_minibatches(position, generator, step)[0]
 
     def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
-        """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
-        ``(chains, dim)``.
-        """
+        """Compute ∇Ũ(θ; ω) of one step's ω: → ``(chains, dim)``."""
         return self.gradient(position)
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Any, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; ω) as ``gradient_given`` does, and with it an estimate of its
-        variance V(θ), for every chain.
-
-        Args:
-            position: ``(chains, dim)``.
-            minibatch: one step's ω.
-            kind: ``"scalar"``, the mean variance of a coordinate; ``"diagonal"``, every
-                coordinate's; ``"full"``, the covariance.
-
-        Returns:
-            The stochastic gradient ``(chains, dim)``, and V̂ as ``(chains, 1)``,
-            ``(chains, dim)`` or ``(chains, dim, dim)``.
-
-        Raises:
-            NotImplementedError: if the potential draws noisy gradients but does not
-                know their variance.
+        """Compute ∇Ũ(θ; ω), ``(chains, dim)``, and with it V̂ of its variance: the mean
+        of all coordinates, ``(chains, 1)``, for the kind ``"scalar"``, that of each,
+        ``(chains, dim)``, for ``"diagonal"``, the covariance, ``(chains, dim, dim)``,
+        for ``"full"``. A NotImplementedError if the potential does not know it.
         """
         if type(self).gradient_given is not Potential.gradient_given:
             raise NotImplementedError(
@@ -166,14 +125,8 @@ class Potential:
     def stochastic_gradient(
         self, position: Tensor, generator: Generator, step: int | None = None
     ) -> Tensor:
-        """Draw an unbiased estimate ∇Ũ(θ) for every chain, outside of a run; without
-        noise or minibatches it is the exact gradient.
-
-        Args:
-            position: ``(chains, dim)``.
-            generator: the source of randomness.
-            step: which step of a run it is; by default a random one, so that every call
-                draws another minibatch.
+        """Draw an unbiased estimate ∇Ũ(θ) at positions ``(chains, dim)`` for a step of
+        a run; by default for a random one, so that every call draws another minibatch.
         """
         minibatch = self._minibatch(position, generator, step)
         return self.gradient_given(position, minibatch)
@@ -185,9 +138,7 @@ class Potential:
         kind: Kind,
         step: int | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as
-        ``gradient_and_variance_given`` does.
-        """
+        """Draw ∇Ũ(θ) by ``stochastic_gradient``, and V̂ of a kind with it."""
         minibatch = self._minibatch(position, generator, step)
         return self.gradient_and_variance_given(position, minibatch, kind)
 
@@ -214,25 +165,14 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
 
 
 def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
-    """Call a function of a potential at a position; what goes wrong there is a
-    ValueError that says so.
-
-    Example:
-        >>> evaluate(
-        ...     lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3)
-        ... )  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ValueError: the potential cannot take a position of shape (1, 3), torch.float32:
-            The size of tensor a (2) ...
-    """
+    """Call a function of a potential; what goes wrong is a ValueError."""
     try:
         return function()
     except NotImplementedError:
         raise
     except (RuntimeError, TypeError, IndexError) as error:
-        remedy = ""
-        if "type" in str(error):
-            remedy = ". Positions and data need one type, such as position.double()"
+        remedy = ". Positions and data need one type, such as position.double()"
+        remedy = remedy if "type" in str(error) else ""
         raise ValueError(
             f"the potential cannot take a position of shape {tuple(position.shape)}, "
             f"{position.dtype}: {error}{remedy}"
@@ -240,16 +180,7 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results are the same up to rounding, relative to the largest
-    number of a chain.
-
-    Example:
-        >>> (
-        ...     agree(torch.tensor([1.0]), torch.tensor([1.00001])),
-        ...     agree(None, torch.tensor([1.0])),
-        ... )
-        (True, False)
-    """
+    """Tell whether two results agree up to a root of the precision."""
     if one is None or other is None:
         return one is other
     scale = 1 + other.abs()

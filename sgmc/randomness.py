@@ -1,6 +1,4 @@
-"""Streams of random numbers: every draw comes from an explicit generator, or is a pure
-function of a seed and a place.
-"""
+"""Streams of random numbers, from a generator or a seed and a place."""
 
 from collections.abc import Iterator
 
@@ -14,15 +12,12 @@ _ELEMENTS = 2**16
 
 def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     """Draw standard normal noise with the shape, type and device of ``tensor``."""
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format).normal_(
-        generator=generator
-    )
+    empty = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    return empty.normal_(generator=generator)
 
 
 def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
-    """Draw numbers between 0 and 1 with the type and device of ``tensor``: ``(*rows,
-    *tensor.shape)``.
-    """
+    """Draw numbers between 0 and 1: ``(*rows, *tensor.shape)``."""
     place = {"dtype": tensor.dtype, "device": tensor.device}
     return torch.rand((*rows, *tensor.shape), generator=generator, **place)
 
@@ -30,9 +25,7 @@ def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
 def normal_block(
     tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
 ) -> Tensor:
-    """Draw standard normal noise for several steps at once: ``(num_steps,
-    *tensor.shape)``; zeros if it is not to be drawn.
-    """
+    """Draw ``(num_steps, *tensor.shape)`` normal numbers; zeros if not drawn."""
     block = tensor.new_zeros((num_steps, *tensor.shape))
     return block.normal_(generator=generator) if drawn else block
 
@@ -40,11 +33,8 @@ def normal_block(
 def blocks(
     first_step: int, num_steps: int, position: Tensor
 ) -> Iterator[tuple[int, int]]:
-    """Cut steps into blocks whose noise fits into the processor's cache: drawing it at
-    once spares a small model most of its calls.
-
-    Yields:
-        The number of the first step of a block, and how many steps it has.
+    """Cut steps into blocks whose noise fits into the processor's cache, and is drawn
+    at once: of each the number of its first step, and how many it has.
 
     Example:
         >>> list(blocks(10, 5, torch.zeros(2**15, 1)))
@@ -58,10 +48,6 @@ def blocks(
 def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
     """Make the generator of one place of a stream: a pure function of its arguments
     (Philox; Salmon et al., 2011).
-
-    Example:
-        >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
-        True
     """
     # a list of both would become floating-point numbers if the seed is a large one
     key = np.array([seed, purpose], dtype=np.uint64)
@@ -69,15 +55,6 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """Make from a run's seed another one for a purpose, so that no two of its parts
-    replay the same numbers.
-
-    Example:
-        >>> derived_seed(0, "warm-up") == derived_seed(0, "warm-up") != derived_seed(
-        ...     1, "warm-up"
-        ... )
-        True
-    """
-    return int(
-        np.random.SeedSequence([seed % 2**64, *purpose.encode()]).generate_state(1)[0]
-    )
+    """Make from a run's seed another one, for a purpose."""
+    entropy = [seed % 2**64, *purpose.encode()]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])

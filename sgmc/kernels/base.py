@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_dims, check_non_negative, check_positive
+from sgmc import checks
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
 from sgmc.potentials import Potential
 
@@ -26,10 +26,10 @@ class Kernel(Protocol[State]):
     which many chains follow at once.
 
     A *state* is what a chain is: a NamedTuple of tensors and numbers, with the
-    ``position`` ``(chains, dim)`` among them. It is all that a run needs to go on, and
-    all that a checkpoint saves of it. An *info* is what a step learned: a NamedTuple,
-    whose fields become the statistics of the draws, each ``(chains,)`` or one number
-    for all chains; a field that is None is left out.
+    ``position`` ``(chains, dim)`` among them, all that a run needs to go on. An *info*
+    is what a step learned: a NamedTuple, whose fields become the statistics of the
+    draws, each ``(chains,)`` or one number for all chains; a field that is None is left
+    out.
 
     Example:
         >>> import torch
@@ -42,15 +42,12 @@ class Kernel(Protocol[State]):
         ...         return Here(position.clone())
         ...
         ...     def step(self, potential, state, generator):
-        ...         gradient = potential.gradient(state.position)
-        ...         return Here(state.position - 0.1 * gradient), Step(
-        ...             0.1 * gradient.norm(dim=-1)
-        ...         )
+        ...         step = -0.1 * potential.gradient(state.position)
+        ...         return Here(state.position + step), Step(step.norm(dim=-1))
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell
-        >>> draws = sample(
-        ...     GradientDescent(), DoubleWell(), torch.full((3, 1), 0.5), num_samples=50
-        ... )
+        >>> start = torch.full((3, 1), 0.5)
+        >>> draws = sample(GradientDescent(), DoubleWell(), start, num_samples=50)
         >>> draws.samples[-1, 0].round(decimals=2), draws.statistics["length"].shape
         (tensor([1.]), torch.Size([50, 3]))
     """
@@ -58,23 +55,17 @@ class Kernel(Protocol[State]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> State:
-        """Make the state in which chains start at the given position ``(chains, dim)``,
-        which is not changed.
-        """
+        """Make the state of chains that start at a position, which is not changed."""
         ...
 
     def step(
         self, potential: Potential, state: State, generator: Generator
     ) -> tuple[State, NamedTuple]:
-        """Make the next state, and say what was learned; the tensors of the old state
-        may be overwritten.
-        """
+        """Make the next state, which may overwrite the old; say what was learned."""
         ...
 
     def retarget(self, potential: Potential, state: State) -> State:
-        """Bring up to date what a state knows of its potential, such as U, when another
-        one takes its place; nothing by default.
-        """
+        """Renew what a state knows of its potential when another takes its place."""
         return state
 
     def target_temperature(self) -> float | None:
@@ -84,23 +75,19 @@ class Kernel(Protocol[State]):
         return 1.0
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with a run, a sentence each, given the statistics of its
-        draws; nothing by default.
-        """
+        """Say what is wrong with a run by its statistics, a sentence each."""
         return []
 
 
 class WithMass(Kernel[State]):
-    """A kernel with a step size ε and a mass M, and for some a friction C and a noise
-    estimate B̂: one place where they are checked.
-    """
+    """A kernel with ε and M, and for some C and B̂, which are checked here."""
 
     step_size: Any
     mass: MatrixLike
     friction: Any  # of those that have one
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        checks.check_positive("step_size", self.step_size)
         self.check_matrices()
 
     @cached_property
@@ -117,7 +104,8 @@ class WithMass(Kernel[State]):
         """
         self._mass
         names = ("friction", "noise_estimate", "mass")
-        check_dims(**others, **{n: getattr(self, n) for n in names if hasattr(self, n)})
+        given = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        checks.check_dims(**others, **given)
 
 
 class WithTemperature(WithMass[State]):
@@ -126,12 +114,17 @@ class WithTemperature(WithMass[State]):
     step_size: StepSize
     temperature: float
 
+    def __post_init__(self):
+        checks.check_step_size("step_size", self.step_size, "draws")
+        checks.check_non_negative("temperature", self.temperature)
+        self.check_matrices()
+
     def step_size_at(self, time: int) -> float:
         """Give the step size, or that which the schedule has for a time."""
         if not callable(self.step_size):
             return self.step_size
         step_size = self.step_size(time)
-        check_non_negative("step_size", step_size)
+        checks.check_non_negative("step_size", step_size)
         return step_size
 
     def target_temperature(self) -> float | None:

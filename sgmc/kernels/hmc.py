@@ -7,12 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, is_number
+from sgmc.checks import check_count, check_instance, check_share
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
 from sgmc.matrices import MatrixLike
-from sgmc.potentials import Potential
 
 
 class HMCState(NamedTuple):
@@ -47,11 +46,10 @@ class HMC(WithMass[HMCState]):
         step_size: ε.
         num_steps: L, the number of leapfrog steps of a trajectory.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        metropolis: whether to correct the integrator's error by accepting or rejecting;
-            without, every proposal is taken.
+        metropolis: whether to accept or reject; without, every proposal is taken.
         jitter: each trajectory has a random number of steps, uniform on the whole
             numbers between (1 ± jitter)·L.
-        refreshment: φ in (0, 1], the share of the momentum that is drawn afresh.
+        refreshment: φ in (0, 1].
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -76,29 +74,16 @@ class HMC(WithMass[HMCState]):
         super().__post_init__()
         check_count("num_steps", self.num_steps)
         check_instance("metropolis", self.metropolis, bool, "True")
-        if not (is_number(self.jitter) and 0 <= self.jitter < 1):
-            raise ValueError(
-                f"jitter must be at least 0 and less than 1, but it is {self.jitter}"
-            )
-        if not (is_number(self.refreshment) and 0 < self.refreshment <= 1):
-            raise ValueError(
-                "refreshment must be more than 0 and at most 1, but it is "
-                f"{self.refreshment}"
-            )
+        check_share("jitter", self.jitter)
+        check_share("refreshment", self.refreshment, whole=True)
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> HMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
-        M).
-        """
+    def init(self, potential, position, generator) -> HMCState:
+        """Start at positions ``(chains, dim)`` with momenta from N(0, M)."""
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator)
         return HMCState(position.clone(), momentum, potential.energy(position), 0)
 
-    def step(
-        self, potential: Potential, state: HMCState, generator: Generator
-    ) -> tuple[HMCState, HMCInfo]:
+    def step(self, potential, state, generator) -> tuple[HMCState, HMCInfo]:
         """Refresh the momentum, follow a trajectory, accept or reject its end."""
         potential = Guarded(potential, state.position) if self.metropolis else potential
         mass = self._mass
@@ -121,7 +106,7 @@ class HMC(WithMass[HMCState]):
         info = HMCInfo(acceptance, energy, num_gradients)
         return HMCState(position, momentum, energy, num_gradients), info
 
-    def retarget(self, potential: Potential, state: HMCState) -> HMCState:
+    def retarget(self, potential, state) -> HMCState:
         """Evaluate another potential at the position."""
         return state._replace(energy=potential.energy(state.position))
 

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from torch import Generator, Tensor
+from torch import Tensor
 
-from sgmc.checks import check_non_negative, check_step_size
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
-from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
 
@@ -18,8 +16,7 @@ class SGLDState(NamedTuple):
     """A state of SGLD."""
 
     position: Tensor  #: (chains, dim)
-    #: gradient evaluations of each chain so far, and the number of steps taken
-    num_gradients: int
+    num_gradients: int  #: gradient evaluations of each chain so far, one a step
 
 
 class SGLDInfo(NamedTuple):
@@ -32,19 +29,18 @@ class SGLDInfo(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class SGLD(WithTemperature[SGLDState]):
     """Stochastic-gradient Langevin dynamics: θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ −
-    M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1).
+    M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1 and ε = 2η).
 
-    Their ε is 2η. With T = 0 it is stochastic gradient descent. The mass is the inverse
-    of a preconditioner. A noise estimate B̂ = ½ηV̂ takes the gradient's own noise out
-    of what is injected: that has covariance η²M⁻¹VM⁻¹ = 2ηM⁻¹BM⁻¹ in a step, and both
-    together 2ηTM⁻¹.
+    With T = 0 it is stochastic gradient descent. A noise estimate B̂ = ½ηV̂ takes the
+    gradient's own noise out of what is injected: that has covariance η²M⁻¹VM⁻¹ =
+    2ηM⁻¹BM⁻¹ in a step, and both together 2ηTM⁻¹.
 
     Args:
         step_size: η, a number or a schedule t → η_t of the number of steps taken so
             far, such as ``lambda t: a * (b + t) ** -gamma``.
         temperature: T, of the target exp(−U/T).
         noise_estimate: B̂, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        mass: M, likewise; the target does not depend on it.
+        mass: M, the inverse of a preconditioner; same forms.
 
     Raises:
         ValueError: if a parameter is out of its range, or the noise estimate exceeds
@@ -65,9 +61,7 @@ class SGLD(WithTemperature[SGLDState]):
     mass: MatrixLike = 1.0
 
     def __post_init__(self):
-        check_step_size("step_size", self.step_size, "steps")
-        check_non_negative("temperature", self.temperature)
-        self.check_matrices()
+        super().__post_init__()
         self._injected  # refuses an estimate that exceeds TM
 
     @cached_property
@@ -76,16 +70,12 @@ class SGLD(WithTemperature[SGLDState]):
         noise = spare(self.temperature, self._mass, self.noise_estimate, "mass")
         return inverse @ noise @ inverse
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGLDState:
-        """Start at the given position ``(chains, dim)``."""
+    def init(self, potential, position, generator) -> SGLDState:
+        """Start at positions ``(chains, dim)``."""
         self.check_matrices(position=position)
         return SGLDState(position.clone(), 0)
 
-    def step(
-        self, potential: Potential, state: SGLDState, generator: Generator
-    ) -> tuple[SGLDState, SGLDInfo]:
+    def step(self, potential, state, generator) -> tuple[SGLDState, SGLDInfo]:
         """Take one step in every chain, in place."""
         position, done = state
         step_size = self.step_size_at(done)

@@ -19,9 +19,7 @@ def accept(
     energy: Tensor, proposed_energy: Tensor, generator: Generator
 ) -> tuple[Tensor, Tensor]:
     """Make the Metropolis decision min(1, exp(H − H')) for every chain (Metropolis et
-    al., 1953).
-
-    A proposal whose energy is not finite is rejected.
+    al., 1953); a proposal whose energy is not finite is rejected.
 
     Args:
         energy: H, ``(chains,)``.
@@ -43,13 +41,7 @@ def accept(
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
-    """Say so if hardly a proposal was accepted, given the statistic ``acceptance``
-    ``(num_samples, chains)``.
-
-    Example:
-        >>> remark_rejections({"acceptance": torch.zeros(9, 2)})[0][:51]
-        '0.00% of the proposals were accepted: the draws are'
-    """
+    """Say so if hardly a proposal was accepted."""
     mean = float(statistics["acceptance"].mean())
     if mean >= 0.01:
         return []
@@ -60,13 +52,7 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
 
 
 def remark_rounding(energies: Tensor) -> list[str]:
-    """Say so if the last energies ``(num_samples, chains)`` are so large that what is
-    rounded off decides about proposals.
-
-    Example:
-        >>> remark_rounding(torch.full((1, 1), 1e8))[0][:56]
-        'energies are about 1e+08, which torch.float32 rounds to '
-    """
+    """Say so if rounding of energies ``(num_samples, chains)`` decides."""
     size = float(energies[-1].abs().max())
     spacing = torch.finfo(energies.dtype).eps * size
     if not 0.25 < spacing < math.inf:
@@ -79,28 +65,15 @@ def remark_rounding(energies: Tensor) -> list[str]:
 
 
 class Guarded(Potential):
-    """A potential on the trajectories of a correcting kernel: where it raises an error
-    its energy is NaN, so that no chain goes there.
+    """A potential on the trajectories of a correcting kernel: where it raises an error,
+    such as where a scale underflows to zero, it is NaN, so that no chain goes there.
 
-    Trajectories may go where a density cannot be computed, such as where a scale
-    underflows to zero. All chains are evaluated together, hence the chain that is to
-    blame is searched by halving, with all others at a place which is known to be good.
+    All chains are evaluated together, hence the chain that is to blame is searched by
+    halving, with all others at a place which is known to be good.
 
     Args:
         potential: the potential.
         good: positions ``(chains, dim)`` at which it can be evaluated.
-
-    Example:
-        >>> class Bounded(Potential):
-        ...     def energy(self, position):
-        ...         if position.max() > 1:
-        ...             raise ValueError("beyond 1")
-        ...         return position.sum(-1)
-        >>> with warnings.catch_warnings(record=True) as caught:
-        ...     Guarded(Bounded(), torch.zeros(3, 1)).energy(
-        ...         torch.tensor([[1.0], [2.0], [0.5]])
-        ...     )
-        tensor([1.0000,    nan, 0.5000])
     """
 
     def __init__(self, potential: Potential, good: Tensor):

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import count
 
 import torch
-from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_instance
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
@@ -12,7 +11,6 @@ from sgmc.kernels.base import WithMass
 from sgmc.kernels.hmc import HMCInfo, HMCState
 from sgmc.kernels.metropolis import accept
 from sgmc.matrices import MatrixLike
-from sgmc.potentials import Potential
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +27,7 @@ class NaiveSGHMC(WithMass[HMCState]):
         step_size: ε.
         num_steps: L, the number of leapfrog steps of a trajectory.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        metropolis: whether to accept or reject by the exact energy, which needs all the
-            data.
+        metropolis: whether to accept or reject by the exact energy of all the data.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -54,31 +51,20 @@ class NaiveSGHMC(WithMass[HMCState]):
         check_count("num_steps", self.num_steps)
         check_instance("metropolis", self.metropolis, bool, "True")
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> HMCState:
-        """Start at the given position ``(chains, dim)``; without a correction step no
-        energy is ever computed.
-        """
+    def init(self, potential, position, generator) -> HMCState:
+        """Start at positions ``(chains, dim)``; uncorrected it needs no energy."""
         self.check_matrices(position=position)
-        start = HMCState(
-            position.clone(),
-            torch.zeros_like(position),
-            torch.full_like(position[:, 0], torch.nan),
-            0,
-        )
+        unknown = torch.full_like(position[:, 0], torch.nan)
+        start = HMCState(position.clone(), torch.zeros_like(position), unknown, 0)
         return self.retarget(potential, start)
 
-    def step(
-        self, potential: Potential, state: HMCState, generator: Generator
-    ) -> tuple[HMCState, HMCInfo]:
+    def step(self, potential, state, generator) -> tuple[HMCState, HMCInfo]:
         """Follow one noisy trajectory in every chain, and judge its end if asked."""
-        steps = count(state.num_gradients)
+        mass, steps = self._mass, count(state.num_gradients)
 
-        def gradient(position: Tensor) -> Tensor:
+        def gradient(position):
             return potential.stochastic_gradient(position, generator, next(steps))
 
-        mass = self._mass
         start = draw_momentum(state.position, mass, generator)
         position, momentum = leapfrog(
             gradient, state.position, start, self.step_size, self.num_steps, mass
@@ -95,7 +81,7 @@ class NaiveSGHMC(WithMass[HMCState]):
         info = HMCInfo(acceptance, energy, num_gradients)
         return HMCState(position, momentum, energy, num_gradients), info
 
-    def retarget(self, potential: Potential, state: HMCState) -> HMCState:
+    def retarget(self, potential, state) -> HMCState:
         """Evaluate another potential at the position, if energies are used."""
         if not self.metropolis:
             return state

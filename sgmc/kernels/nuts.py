@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from sgmc.checks import check_count, check_positive
+from sgmc.checks import check_count
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.metropolis import Guarded, remark_rounding
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import MatrixLike, addmv_
-from sgmc.potentials import Potential
+
+# a path that gains more energy from its start diverges, and is not followed further
+MAX_ENERGY_ERROR = 1000.0
 
 
 class NUTSState(NamedTuple):
@@ -28,11 +30,10 @@ class NUTSState(NamedTuple):
 class NUTSInfo(NamedTuple):
     """What a step of NUTS learned."""
 
-    #: mean Metropolis probability of the states of the tree, (chains,)
-    acceptance: Tensor
+    acceptance: Tensor  #: mean Metropolis probability of the tree, (chains,)
     energy: Tensor  #: U at the position, (chains,)
     depth: Tensor  #: j of the path of 2ʲ states, (chains,) int64
-    diverged: Tensor  #: whether the energy error became too large, (chains,) bool
+    diverged: Tensor  #: whether it gained too much energy, (chains,) bool
     depth_limited: Tensor  #: whether the path would have grown further, (chains,) bool
     num_gradients: Tensor  #: gradient evaluations of each chain so far, (chains,) int64
 
@@ -45,18 +46,13 @@ class NUTS(WithMass[NUTSState]):
     Draw r ~ N(0, M). Double the path of leapfrog steps from (θ, r), each time forwards
     or backwards in time at random, until a sub-tree of it makes a U-turn, ρᵀM⁻¹r ≤ 0 at
     one of its ends, where ρ is the sum of its momenta. Choose a state of the path with
-    weights exp(−H), states far from the start being favoured. See
-    :mod:`sgmc.kernels.trees`.
-
-    The chains take their steps together, so that a call costs what the deepest tree of
-    all the chains costs.
+    weights exp(−H), states far from the start being favoured
+    (:mod:`sgmc.kernels.trees`). A call costs what the deepest tree of all chains costs.
 
     Args:
         step_size: ε.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
         max_depth: the path has at most 2^max_depth states.
-        max_energy_error: a path that gains more energy than this from its start
-            diverges, and is not followed further.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -73,31 +69,21 @@ class NUTS(WithMass[NUTSState]):
     step_size: float
     mass: MatrixLike = 1.0
     max_depth: int = 10
-    max_energy_error: float = 1000.0
 
     def __post_init__(self):
         super().__post_init__()
         check_count("max_depth", self.max_depth)
-        check_positive("max_energy_error", self.max_energy_error)
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> NUTSState:
-        """Start at the given position ``(chains, dim)``, whose energy must be
-        finite.
-        """
+    def init(self, potential, position, generator) -> NUTSState:
+        """Start at positions ``(chains, dim)``, of finite energies."""
         self.check_matrices(position=position)
         energy, gradient = potential.energy_and_gradient(position)
         trees.check_energy(energy)
         ones = torch.ones_like(energy, dtype=torch.int64)
         return NUTSState(position.clone(), gradient, energy, ones)
 
-    def step(
-        self, potential: Potential, state: NUTSState, generator: Generator
-    ) -> tuple[NUTSState, NUTSInfo]:
-        """Draw a momentum, grow a path until it turns, and move to one of its
-        states.
-        """
+    def step(self, potential, state, generator) -> tuple[NUTSState, NUTSInfo]:
+        """Draw a momentum, grow a path until it turns, move to one of its states."""
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
         momentum = draw_momentum(state.position, mass, generator)
         start_energy = state.energy + kinetic_energy(momentum, mass)
@@ -113,21 +99,20 @@ class NUTS(WithMass[NUTSState]):
             log_weight = start_energy - energy - kinetic_energy(momentum, mass)
             return Point(position, momentum, log_weight, (energy, gradient))
 
-        limits = self.max_depth, generator, self.max_energy_error
-        tree = grow_tree(start, leapfrog, inverse_mass, *limits)
+        settings = self.max_depth, generator, MAX_ENERGY_ERROR
+        tree = grow_tree(start, leapfrog, inverse_mass, *settings)
         energy, gradient = tree.chosen.known
         done = state.num_gradients + tree.num_steps
         info = tree.acceptance, energy, tree.depth, tree.diverged, tree.depth_limited
         state = NUTSState(tree.chosen.position, gradient, energy, done)
         return state, NUTSInfo(*info, done)
 
-    def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:
+    def retarget(self, potential, state) -> NUTSState:
         """Evaluate another potential at the position."""
         energy, gradient = potential.energy_and_gradient(state.position)
         return NUTSState(state.position, gradient, energy, state.num_gradients + 1)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""
-        return trees.diagnose(statistics, self.max_depth) + remark_rounding(
-            statistics["energy"]
-        )
+        rounding = remark_rounding(statistics["energy"])
+        return trees.diagnose(statistics, self.max_depth) + rounding

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from torch import Generator, Tensor
+from torch import Tensor
 
-from sgmc.checks import check_count, check_non_negative, check_step_size
+from sgmc.checks import check_count, check_step_size
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import StepSize, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
 from sgmc.noise import InjectedNoise, OnlineNoise, spare
-from sgmc.potentials import Potential
 from sgmc.randomness import blocks, normal_block
 
 
@@ -24,8 +23,7 @@ class SGHMCState(NamedTuple):
     num_gradients: int  #: gradient evaluations of each chain so far
     #: V̂ of an online estimate, (chains, 1), (chains, dim) or (chains, dim, dim)
     noise_variance: Tensor | None = None
-    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far,
-    #: (chains,)
+    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps, (chains,)
     clipped: Tensor | None = None
 
 
@@ -50,17 +48,14 @@ class SGHMC(WithTemperature[SGHMCState]):
         step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each
             of which takes m steps of one size.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms, any symmetric matrix
-            with B̂ ⪯ T·C (one that also corrects the error of the step may be negative
-            in some directions); or an :class:`~sgmc.noise.OnlineNoise`, which makes it
-            from the minibatches of the steps. Where such an estimate exceeds T·C, no
-            noise is injected, with a warning. A fixed one belongs to one step size:
-            while steps fall it becomes too large and the chain too cold, which an
-            online one, ½ε_tV̂, and zero do not.
+        noise_estimate: B̂ = ½εV̂; same forms, any symmetric matrix with B̂ ⪯ T·C. It
+            belongs to one step size: while steps fall it becomes too large and the
+            chain too cold. Or an :class:`~sgmc.noise.OnlineNoise`, which follows the
+            step size; where it exceeds T·C no noise is injected, with a warning.
         mass: M; same forms.
         num_steps: m, the number of such steps between two draws.
-        resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``;
-            never by default.
+        resample_every: number of calls of ``step`` from one fresh momentum r ~ N(0, TM)
+            to the next; never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected:
             stochastic gradient descent with momentum.
         fixed_decay: whether, while step sizes fall, the friction and B̂ of a draw are
@@ -90,13 +85,12 @@ class SGHMC(WithTemperature[SGHMCState]):
     fixed_decay: bool = False
 
     def __post_init__(self):
-        check_step_size("step_size", self.step_size, "draws")
+        super().__post_init__()
         check_count("num_steps", self.num_steps)
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
-        check_non_negative("temperature", self.temperature)
-        self.check_matrices()
-        if self.temperature == 0 and (self._online or self._given.number != 0):
+        given: Any = self.noise_estimate
+        if self.temperature == 0 and (self._online or Matrix(given).number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
 
@@ -109,14 +103,13 @@ class SGHMC(WithTemperature[SGHMCState]):
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η):
         SGD with momentum 1 − α, and noise. While η falls α and β̂ stay what they are,
-        and (θ, r) is handed on, whose law exp(−U(θ) − ½r²) knows of no η.
+        and (θ, r) is handed on.
 
         Args:
             learning_rate: η, a number or a schedule t → η_t of the number of draws.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
-            settings: ``num_steps``, ``resample_every``, ``temperature`` of
-                the kernel; not its mass, which is 1 here.
+            settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
 
         Example:
             >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
@@ -142,29 +135,19 @@ class SGHMC(WithTemperature[SGHMCState]):
         return given if isinstance(given := self.noise_estimate, OnlineNoise) else None
 
     @cached_property
-    def _given(self) -> Matrix:  # B̂; of an online one nothing is known yet
+    def _spare(self) -> Matrix:  # TC − B̂; of an online B̂ nothing is known yet
         given: Any = 0.0 if self._online else self.noise_estimate
-        return Matrix(given, "noise_estimate")
+        return spare(self.temperature, self._friction, given, "friction")
 
-    @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂
-        return spare(self.temperature, self._friction, self._given, "friction")
-
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGHMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
-        TM).
-        """
+    def init(self, potential, position, generator) -> SGHMCState:
+        """Start at positions ``(chains, dim)`` with momenta from N(0, TM)."""
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
         variance = self._online and self._online.first(potential, position, generator)
         clipped = None if variance is None else 0 * position[:, 0]
         return SGHMCState(position.clone(), momentum, 0, variance, clipped)
 
-    def step(
-        self, potential: Potential, state: SGHMCState, generator: Generator
-    ) -> tuple[SGHMCState, SGHMCInfo]:
+    def step(self, potential, state, generator) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
         position, momentum, done, *known = state
         draw, noise = done // self.num_steps, self.injected_noise(done, *known)
@@ -180,15 +163,12 @@ class SGHMC(WithTemperature[SGHMCState]):
         return SGHMCState(position, momentum, done, *known), info
 
     def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
-        """Make what is injected after so many steps; ``known`` is V̂ and the clipped
-        share that a state has of an online estimate.
-        """
+        """Make what is injected after so many steps; ``known`` as in the state."""
         step_size = self.step_size_at(done // self.num_steps)
         time = self.step_size_at(0) if self.fixed_decay else step_size
         if self._online is None:
-            return InjectedNoise(
-                step_size, time, math.sqrt(2 * time) * self._spare.root
-            )
+            root = math.sqrt(2 * time) * self._spare.root
+            return InjectedNoise(step_size, time, root)
         share = time / step_size if self.fixed_decay else 1.0
         room = self.temperature * share * self._friction  # TC
         return InjectedNoise(step_size, time, None, self._online, room, done, *known)

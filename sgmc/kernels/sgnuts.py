@@ -1,6 +1,4 @@
-"""Stochastic-gradient NUTS: paths of SGHMC steps, grown in both directions of time
-until they turn.
-"""
+"""Stochastic-gradient NUTS: paths of SGHMC steps, grown until they turn."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from itertools import count
 from typing import NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from sgmc.checks import check_choice, check_count
 from sgmc.integrators import draw_momentum, kinetic_energy
@@ -18,7 +16,6 @@ from sgmc.kernels.base import WithMass
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
-from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
 
@@ -47,12 +44,10 @@ class SGNUTS(WithMass[SGNUTSState]):
     Draw r ~ N(0, M), grow the path by doubling (:mod:`sgmc.kernels.trees`) until it
     turns, and choose one of its states. A step to the right, with
     ``integrator="palindromic"``, is θ ← θ + ½εM⁻¹r, then r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r +
-    r') + N(0, 2(C − B̂)ε), then θ ← θ + ½εM⁻¹r'. The friction acts on the mean of the
-    momenta before and after: with B̂ = ½εV the kick without its force leaves N(0, M) as
-    it is, and is its own time reversal. With ``integrator="drift_kick"`` it is the step
-    of :class:`sgmc.kernels.SGHMC`. A step to the left is flip ∘ step ∘ flip, where the
-    flip reverses the momentum; for the palindromic step it is the time reversal, up to
-    the work W below.
+    r') + N(0, 2(C − B̂)ε), then θ ← θ + ½εM⁻¹r': with B̂ = ½εV its kick without the
+    force leaves N(0, M) as it is, and is its own time reversal. With
+    ``integrator="drift_kick"`` it is the step of :class:`sgmc.kernels.SGHMC`. A step to
+    the left is flip ∘ step ∘ flip, where the flip reverses the momentum.
 
     The weights with which a state of the path is chosen are:
 
@@ -60,25 +55,22 @@ class SGNUTS(WithMass[SGNUTSState]):
       and reversible process.
     * ``"energy"``: exp(−H), as in NUTS. On paths with noise this counts the energy
       twice, and the bias does not vanish with ε.
-    * ``"work"``: exp(−W), where W adds up U(θ') − U(θ) − ∇U(θ½)ᵀ(θ' − θ) over the steps
-      from the start, θ½ being the position of the kick. W is the energy that the
-      integrator gained, without what friction and noise took and gave; with **exact**
-      gradients, which are then used, the target is invariant at any step size (compare
-      Riou-Durand and Vogrinc, 2022).
+    * ``"work"``: exp(−W), where W, the energy that the integrator gained, adds up U(θ')
+      − U(θ) − ∇U(θ½)ᵀ(θ' − θ) over the steps from the start, θ½ being the position of
+      the kick; with **exact** gradients, which are then used, the target is invariant
+      at any step size (compare Riou-Durand and Vogrinc, 2022).
 
-    The k-th tree takes the steps from k·2^max_depth on in the count by which
-    minibatches are chosen, so that the rule ``Held(2**max_depth)`` of
-    :mod:`sgmc.minibatches` gives each tree one minibatch.
+    The k-th tree counts its steps from k·2^max_depth on, so that the minibatch rule
+    ``Held(2**max_depth)`` gives each tree one minibatch.
 
     Args:
         step_size: ε.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms, symmetric, at most C.
+        noise_estimate: B̂, of B = ½εV; same forms, symmetric, at most C.
         mass: M; same forms.
         max_depth: the path has at most 2^max_depth states.
-        weights: ``"uniform"``, ``"energy"`` or ``"work"``; the last two evaluate the
-            exact energy at every step.
-        integrator: ``"palindromic"`` or ``"drift_kick"``; one gradient a step.
+        weights: as above; the last two evaluate the exact energy at every step.
+        integrator: as above; one gradient a step.
 
     Raises:
         ValueError: if a parameter is out of its range, or the friction is below the
@@ -132,24 +124,16 @@ class SGNUTS(WithMass[SGNUTSState]):
             return time, one - damping, one, 0.0
         return time, one - damping, (one + damping).inverse, time
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGNUTSState:
-        """Start at the given position ``(chains, dim)``; where energies are used, its
-        energy must be finite.
-        """
+    def init(self, potential, position, generator) -> SGNUTSState:
+        """Start at positions ``(chains, dim)``, of finite energies if they count."""
         self.check_matrices(position=position)
         if self.weights != "uniform":
             trees.check_energy(potential.energy(position))
         none = torch.zeros(len(position), dtype=torch.int64, device=position.device)
         return SGNUTSState(position.clone(), 0, none)
 
-    def step(
-        self, potential: Potential, state: SGNUTSState, generator: Generator
-    ) -> tuple[SGNUTSState, SGNUTSInfo]:
-        """Draw a momentum, grow a path until it turns, and move to one of its
-        states.
-        """
+    def step(self, potential, state, generator) -> tuple[SGNUTSState, SGNUTSInfo]:
+        """Draw a momentum, grow a path until it turns, move to one of its states."""
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
         first, before, after, last = self._halves
         momentum = draw_momentum(state.position, mass, generator)
@@ -161,17 +145,17 @@ class SGNUTS(WithMass[SGNUTSState]):
         def forward(point: Point) -> Point:
             position, momentum = point.position.clone(), before @ point.momentum
             addmv_(position, inverse_mass, point.momentum, first)
-            gradient = (
-                potential.gradient(position)
-                if self.weights == "work"
-                else potential.stochastic_gradient(position, generator, next(steps))
-            )
+            if self.weights == "work":
+                gradient = potential.gradient(position)
+            else:
+                step = next(steps)
+                gradient = potential.stochastic_gradient(position, generator, step)
             momentum.sub_(gradient, alpha=step_size)
             addmv_(momentum, self._injected.root, normal_like(momentum, generator))
             momentum = after @ momentum
             addmv_(position, inverse_mass, momentum, last)
             if not weighed:
-                # A sum is finite only if all its terms are, and costs one pass.
+                # a sum is finite only if all its terms are, and costs one pass
                 finite = momentum.sum(-1).isfinite()
                 return Point(position, momentum, torch.where(finite, even, -math.inf))
             energy = potential.energy(position)

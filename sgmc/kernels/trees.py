@@ -1,8 +1,8 @@
 """Trees: paths grown by doubling until they turn round, what NUTS and SGNUTS share.
 
 The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains
-double together, so that their trees have the same shape; a chain that is done is
-carried along, and what happens to it no longer counts."""
+double together; a chain that is done is carried along, and what happens to it no longer
+counts."""
 
 import math
 from collections.abc import Callable
@@ -16,28 +16,21 @@ from sgmc.randomness import uniform_like
 
 
 class Point(NamedTuple):
-    """One state of the path of every chain, with what its kernel wants to know of
-    it.
-    """
+    """One state of the path of every chain."""
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim), in the direction in which the path grows
-    #: logarithm of the weight with which it is chosen, relative to the start's,
-    #: (chains,)
-    log_weight: Tensor
+    log_weight: Tensor  #: of its choice, relative to the start's, (chains,)
     #: what else its kernel keeps, such as U, (chains,), and ∇U, (chains, dim)
     known: tuple[Tensor, ...] = ()
 
 
 class Span(NamedTuple):
-    """What the U-turn criterion needs to know of a sub-tree: its momenta at both ends,
-    and the sum of all.
-    """
+    """What the U-turn criterion needs to know of a sub-tree."""
 
-    first: Tensor  #: (chains, dim)
-    last: Tensor  #: (chains, dim)
-    total: Tensor  #: ρ, (chains, dim)
-    num_states: int  #: 2ʲ
+    first: Tensor  #: momentum at one end, (chains, dim)
+    last: Tensor  #: momentum at the other end, (chains, dim)
+    total: Tensor  #: ρ, the sum of all its momenta, (chains, dim)
 
 
 class Branch(NamedTuple):
@@ -58,9 +51,7 @@ class Tree(NamedTuple):
     diverged: Tensor  #: whether a step diverged, (chains,) bool
     depth_limited: Tensor  #: whether it would have grown further, (chains,) bool
     acceptance: Tensor  #: mean of min(1, weight) over the steps taken, (chains,)
-    #: number of steps taken, those of a half that was thrown away included, (chains,)
-    #: int64
-    num_steps: Tensor
+    num_steps: Tensor  #: steps taken, in halves thrown away too, (chains,) int64
 
 
 def grow_tree(
@@ -74,13 +65,13 @@ def grow_tree(
     """Double the path of every chain, each time to a random side, until it turns;
     choose one of its states (Betancourt, 2017, Appendix A).
 
-    A step backwards in time reverses the momentum, steps forward, and reverses the
-    momentum again. Hence both ends of a path are kept with their momentum pointing
-    outwards; before each doubling the path is turned round with probability ½, and it
-    always grows by forward steps from the end ``near``. A new half which has a U-turn
-    in it, or diverges, is thrown away and ends the growth. Otherwise a state of it
-    replaces the choice so far with probability min(1, W_new / W_old), where W is a sum
-    of weights (biased progressive sampling), and growth ends if the whole path turns.
+    Both ends of a path are kept with their momentum pointing outwards, because a step
+    backwards in time is a step forward with reversed momentum. Before each doubling the
+    path is turned round with probability ½, and grows from the end ``near``. A new half
+    that has a U-turn in it, or diverges, is thrown away and ends the growth. Otherwise
+    a state of it replaces the choice so far with probability min(1, W_new / W_old),
+    where W is a sum of weights (biased progressive sampling), and growth ends if the
+    whole path turns.
 
     Args:
         start: the state to start from, with log-weight 0.
@@ -90,31 +81,21 @@ def grow_tree(
         generator: the source of directions and choices.
         max_error: a step to a log-weight of −max_error or less diverges, as does one to
             a log-weight that is not finite.
-
-    Returns:
-        The tree.
     """
     near, far = start, start._replace(momentum=-start.momentum)
     chosen, log_weight, total = start, start.log_weight, start.momentum
     growing = torch.ones_like(log_weight, dtype=torch.bool)
     depth = torch.zeros_like(growing, dtype=torch.int64)
-    # Of every step: which chains took it, and the log-weights it led to.
+    # of every step: which chains took it, and the log-weights it led to
     steps: list[tuple[Tensor, Tensor]] = []
+    settings = generator, max_error, steps
     coins, uniforms = uniform_like(log_weight, generator, 2, max_depth)
     for doubling in range(max_depth):
         turned_round = coins[doubling] < 0.5
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
-        branch = grow_branch(
-            near,
-            forward,
-            inverse_mass,
-            2**doubling,
-            growing,
-            generator,
-            max_error,
-            steps,
-        )
+        size = 2**doubling
+        branch = grow_branch(near, forward, inverse_mass, size, growing, *settings)
         growing = branch.not_turning
         if not growing.any():
             break
@@ -124,7 +105,7 @@ def grow_tree(
         chosen = choose(moves, branch.chosen, chosen)
         log_weight = torch.logaddexp(log_weight, branch.log_weight)
 
-        old = Span(-far.momentum, near.momentum, total, 2**doubling)
+        old = Span(-far.momentum, near.momentum, total)
         whole, not_turning = join(old, branch.span, inverse_mass)
         near, total, growing = branch.end, whole.total, growing & not_turning
         if not growing.any():
@@ -150,13 +131,13 @@ def grow_branch(
     for U-turns, and choose one of the new states.
 
     The choice is multinomial: a new state replaces the choice so far with its share of
-    the sum of the weights so far. The sub-trees that are complete are kept on a stack,
-    the largest at the bottom. As in counting in binary, a new state joins the last
-    sub-tree if that is of its size, the two join the one before if that is of theirs,
-    and so on: the stack is never higher than log₂(num_states) + 1."""
+    the sum of the weights so far. Complete sub-trees are kept on a stack, the largest
+    at the bottom. As in counting in binary, two of one size are joined at once, so that
+    the stack is never higher than log₂(num_states) + 1."""
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
-    for log_uniform in uniform_like(log_weight, generator, num_states).log():
+    log_uniforms = uniform_like(log_weight, generator, num_states).log()
+    for number, log_uniform in enumerate(log_uniforms, 1):
         end = forward(end)
         new = end.log_weight.nan_to_num(-math.inf, -math.inf, -math.inf)
         steps.append((not_turning, new))
@@ -164,10 +145,11 @@ def grow_branch(
         chosen = choose(log_uniform < new - log_weight, end, chosen)
 
         not_turning = not_turning & (new > -max_error)
-        span = Span(end.momentum, end.momentum, end.momentum, 1)
-        while spans and spans[-1].num_states == span.num_states:
+        span = Span(end.momentum, end.momentum, end.momentum)
+        while number % 2 == 0:
             span, together = join(spans.pop(), span, inverse_mass)
             not_turning = not_turning & together
+            number //= 2
         spans.append(span)
         if not not_turning.any():
             break
@@ -179,27 +161,23 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     together: ρᵀM⁻¹r > 0 at both ends, ρ being the sum of the momenta between them
     (Betancourt, 2017, Appendix A).
 
-    After a full turn the ends of a path look as if it had not turned, and two halves
-    may lie on either side of the point where it turned. Hence each half is also checked
-    together with the first state of the other, as Stan does since 2019 (its pull
-    request 2800)."""
+    The ends of a path that made a full turn look as if it had not turned. Hence each
+    half is also checked together with the first state of the other, as Stan does since
+    2019 (its pull request 2800)."""
     total = old.total + new.total
     over, under = old.total + new.first, old.last + new.total
     # six checks, each of a sum of momenta with one end
     sums = torch.stack((total, total, over, over, under, under), 1)
-    ends = torch.stack(
-        (old.first, new.last, old.first, new.first, old.last, new.last), 1
-    )
+    momenta = old.first, new.last, old.first, new.first, old.last, new.last
+    ends = torch.stack(momenta, 1)
     # a number does not change the sign
     velocities = ends if inverse_mass.number else inverse_mass @ ends
     not_turning = (sums * velocities).sum(-1).amin(-1) > 0
-    return Span(old.first, new.last, total, 2 * old.num_states), not_turning
+    return Span(old.first, new.last, total), not_turning
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
-    """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the
-    ``other`` elsewhere.
-    """
+    """Take ``one`` in chains where the condition ``(chains,)`` holds."""
     if len(condition) == 1:  # nothing to copy
         return one if condition else other
 
@@ -213,17 +191,16 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
 
 def check_energy(energy: Tensor) -> None:
     """Raise a ValueError unless the energies ``(chains,)`` at the start are finite."""
-    for chain in (~energy.isfinite()).nonzero()[:1, 0].tolist():
+    if not energy.isfinite().all():
+        chain = int((~energy.isfinite()).nonzero()[0])
         raise ValueError(
             f"the energy at the start is {float(energy[chain])} in chain {chain}; it "
-            "must be finite: start elsewhere, or mend the potential"
+            "must be finite: start elsewhere, or correct the potential"
         )
 
 
 def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
-    """Say what share of the trees diverged or reached the depth limit, and what to do
-    about it.
-    """
+    """Say what share of the trees diverged or reached the depth limit."""
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
         "for the step_size. Take a smaller step_size, or another parametrisation",

@@ -88,6 +88,11 @@ class DataPotential(Potential):
                 f"batch_size is {batch_size}, but there are only {given[0]} "
                 "examples: take a smaller batch, or None for all the data"
             )
+        if batch_size is None and not isinstance(rule, Fresh):
+            raise ValueError(
+                f"batch_size is None, so that every step takes all the data, but "
+                f"minibatches is {rule!r}: give a batch_size, or leave minibatches out"
+            )
         self.data, self.num_examples, self.dim = tuple(data), given[0], dim
         self.batch_size, self.minibatches = batch_size, rule
         self._versions = _versions(self.data)

@@ -155,3 +155,14 @@ def test_leapfrog_energy_error_stays_bounded():
         )
     # 10,000 steps; the error of an orbit of the nearby Hamiltonian, of order ε²
     assert worst < 0.05**2 * 4
+
+
+@pytest.mark.parametrize("wrong", [-3, math.nan, 2.5, True, None])
+def test_what_is_no_number_of_steps_is_refused(wrong, start):
+    with pytest.raises(ValueError, match=rf"num_steps.*at least 0.*{wrong}"):
+        leapfrog(lambda position: position, *start, 0.1, num_steps=wrong)
+
+
+def test_no_steps_leave_position_and_momentum_where_they_are(start):
+    end = leapfrog(lambda position: position, *start, 0.1, num_steps=0)
+    assert all(map(torch.equal, end, start))

@@ -14,6 +14,7 @@ import torch
 from sgmc import minibatches
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior
+from sgmc.posteriors import LogisticRegression
 
 # (rule, N, n): each way of drawing a subset has a case
 DRAWN = {
@@ -382,3 +383,27 @@ def test_a_seed_has_the_minibatches_that_it_had(name):
     found = [rule.indices(total, size, 1, 7, step)[0].tolist() for step in (0, 1)]
     assert found == expected
     assert rule.replacement == (name == "with replacement")
+
+
+@pytest.mark.parametrize(
+    "rule", [Fresh(), Fresh(True), Passes(), Held(2), Held(2, Passes())]
+)
+@pytest.mark.parametrize("size", [None, 0, -1, 2.5, 11])
+def test_a_size_that_no_minibatch_has_is_refused(rule, size):
+    """With replacement there may be more than there are examples."""
+    if size == 11 and rule.replacement:
+        assert rule.indices(10, size, 2, 0, 3).shape == (2, 11)
+        return
+    with pytest.raises(
+        ValueError, match=rf"batch_size is {size}\b|batch_size.*it is {size}$"
+    ):
+        rule.indices(10, size, 2, 0, 3)
+
+
+@pytest.mark.parametrize("rule", [Passes(), Held(3)], ids=str)
+def test_a_rule_without_a_size_is_refused(rule):
+    given = torch.randn(10, 2), torch.ones(10)
+    with pytest.raises(ValueError, match=rf"batch_size is None.*{type(rule).__name__}"):
+        LogisticRegression(*given, minibatches=rule)
+    assert LogisticRegression(*given, batch_size=5, minibatches=rule).batch_size == 5
+    assert LogisticRegression(*given, minibatches=Fresh()).takes_all_data

@@ -57,7 +57,7 @@ CALLS = {  # with arguments that are right
     kernels.HMC: dict(
         step_size=0.1, num_steps=2, mass=1.0, metropolis=True, jitter=0.1, refreshment=1
     ),
-    kernels.NUTS: dict(step_size=0.1, mass=ONE, max_depth=3, max_energy_error=1e3),
+    kernels.NUTS: dict(step_size=0.1, mass=ONE, max_depth=3),
     kernels.NaiveSGHMC: dict(step_size=0.1, num_steps=2, mass=TWO, metropolis=False),
     kernels.SGHMC: dict(
         step_size=0.1,

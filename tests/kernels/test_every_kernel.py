@@ -251,7 +251,6 @@ KERNELS = {
         *STEP,
         *MASS,
         *[refused(max_depth=value) for value in (0, 2.5)],
-        *[refused(max_energy_error=value) for value in (-1.0, 0.0)],
         matrix="mass",
         apart=1,
     ),
