@@ -99,7 +99,7 @@ class DataPotential(Potential):
         return self.gradient_given(position, None)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) of all the data, ``(chains,)`` and ``(chains, dim)``."""
+        """Compute U(θ) ``(chains,)`` and ∇U(θ) ``(chains, dim)`` from all the data."""
         if self.grad_log_likelihood is None:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
@@ -206,8 +206,8 @@ class DataPotential(Potential):
         expected = (len(position), batch[0].shape[1])
         if found.shape != expected:
             raise ValueError(
-                "log_likelihood must return one value per chain and example, "
-                f"{expected}, but it returned {tuple(found.shape)}"
+                "log_likelihood must return one number for each example, for all "
+                f"chains {expected}, but it returned {tuple(found.shape)}"
             )
         return found
 
