@@ -206,8 +206,9 @@ class DataPotential(Potential):
         expected = (len(position), batch[0].shape[1])
         if found.shape != expected:
             raise ValueError(
-                "log_likelihood must return one number for each example, for all "
-                f"chains {expected}, but it returned {tuple(found.shape)}"
+                "log_likelihood must return one number for each example, that is one "
+                f"value per chain and example, {expected}, but it returned "
+                f"{tuple(found.shape)}: do not sum over examples"
             )
         return found
 

@@ -1,7 +1,7 @@
 """Chains of linear layers, differentiated by hand, for all chains and examples at once.
 
 The gradient of example i in a layer's weights is δᵢaᵢᵀ, from the activations aᵢ at the
-layer's input and the gradient δᵢ at its output (Bishop, 2006, eq. 5.53), so that the sum
+layer's input and the gradient δᵢ at its output (Bishop, 2006, eq. 5.53). So the sum
 over the examples is a matrix product, and that of the squares another, Σᵢδᵢ²(aᵢ²)ᵀ."""
 
 from collections.abc import Callable, Mapping
