@@ -64,10 +64,8 @@ class Parameters:
             )
         self.shapes, self.transforms, self.free_shapes = {}, {}, {}
         for name, shape in shapes.items():
-            if (
-                not isinstance(shape, Sequence)
-                or isinstance(shape, str)
-                or not all(isinstance(n, int) and n > 0 for n in shape)
+            if not isinstance(shape, Sequence) or not all(
+                isinstance(n, int) and n > 0 for n in shape
             ):
                 raise ValueError(
                     "shapes must have a tuple of positive whole numbers, such as "

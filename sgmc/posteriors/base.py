@@ -1,6 +1,5 @@
 """From data and a model to a potential with minibatch gradients."""
 
-import copy
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -120,11 +119,10 @@ class DataPotential(Potential):
         if self.takes_all_data:
             return (None,) * num_steps
         size = self.batch_size or self.num_examples
-        given = self.num_examples, size, len(position), generator.initial_seed()
-        return [
-            self.minibatches.indices(*given, each).to(position.device)
-            for each in range(step, step + num_steps)
-        ]
+        given = self.num_examples, size, len(position)
+        seed, indices = generator.initial_seed(), self.minibatches.indices
+        steps = range(step, step + num_steps)
+        return [indices(*given, seed, each).to(position.device) for each in steps]
 
     def fresh_minibatch(self, position: Tensor, generator: Generator) -> Tensor | None:
         """Draw the indices of a minibatch ``(chains, n)`` with replacement, whatever
@@ -271,10 +269,16 @@ class DataPotential(Potential):
 
     def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
-        few = copy.copy(self)
-        few.data, few.batch_size = tuple(x[:3] for x in self.data), None
-        few.num_examples = len(few.data[0])
-        return few
+        posterior, batch = self, tuple(x[None, :3] for x in self.data)
+
+        class Few(Potential):
+            def energy(self, position: Tensor) -> Tensor:
+                return posterior.energy_of(position, batch, 1.0)
+
+            def gradient(self, position: Tensor) -> Tensor:
+                return posterior.gradient_of(position, batch, 1.0)
+
+        return Few()
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, at the rule, and at the densities of three examples.

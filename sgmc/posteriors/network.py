@@ -244,6 +244,6 @@ def _check_likelihood_of_one(module: nn.Module) -> None:
         )
     if random:
         raise ValueError(
-            f"module has dropout in {random}, so that its likelihood is random: switch "
-            "it off by module.eval(), or leave it out"
+            f"module has dropout layers in {random}, in training mode, so that its "
+            "likelihood is random: switch them off by module.eval(), or leave them out"
         )
