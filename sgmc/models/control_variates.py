@@ -14,17 +14,16 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
     reference point θ₀ (Baker et al., 2019, Section 2.2).
 
     Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior
-    gets all of them. The energy is the same; the gradients that the minibatch samples
-    are gᵢ(θ) − gᵢ(θ₀), so that their variance grows with the square of the distance
-    from the reference, where it is zero.
+    gets all of them. The energy is the same; a minibatch samples gᵢ(θ) − gᵢ(θ₀), so
+    that the variance is zero at θ₀ and grows with the square of the distance from it.
 
     Args:
         posterior: the posterior.
         reference: θ₀, ``(dim,)``, near the mode.
 
     Returns:
-        A posterior with the same batches, which keeps one gradient ``(dim,)`` more with
-        each example.
+        A posterior with the same batches, which keeps a gradient ``(dim,)`` with each
+        example.
 
     Raises:
         ValueError: if the reference does not suit the posterior, or N gradients do not
@@ -32,16 +31,11 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
 
     Example:
         >>> import torch
-        >>> from torch import Generator
         >>> from sgmc.posteriors import LinearRegression
-        >>> posterior = LinearRegression(
-        ...     torch.ones(4, 1), torch.arange(4.0), batch_size=2
-        ... )
-        >>> calm = control_variates(posterior, posterior.mean)
-        >>> calm.stochastic_gradient(
-        ...     posterior.mean[None], Generator()
-        ... ).abs().max() < 1e-6
-        tensor(True)
+        >>> whole = LinearRegression(torch.ones(4, 1), torch.arange(4.0), batch_size=2)
+        >>> calm = control_variates(whole, whole.mean)
+        >>> calm.stochastic_gradient(whole.mean[None], torch.Generator()).abs() < 1e-6
+        tensor([[True]])
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
     check_tensor("reference", reference, "...")
@@ -62,9 +56,8 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
             f"the gradients of {posterior.num_examples:,} examples at the reference "
             f"take {size / 2**30:,.1f} GiB: use fewer"
         )
-    at_reference = posterior.per_example_gradients(
-        reference[None], posterior.gather(None)
-    )[0]
+    everything = posterior.gather(None)
+    at_reference = posterior.per_example_gradients(reference[None], everything)[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood
     return Posterior(

@@ -16,8 +16,8 @@ class Posterior(DataPotential):
     Args:
         log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
         log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a
-            batch to ``(chains, n)``. The tensors of the batch are ``(chains, n, ...)``,
-            or ``(1, N, ...)`` for all the data: write it so that they broadcast.
+            batch, tensors ``(chains, n, ...)`` or, for all the data, ``(1, N, ...)``,
+            to ``(chains, n)``.
         data: tensors whose first axis runs over the N examples.
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.
@@ -74,9 +74,8 @@ class Posterior(DataPotential):
 
 
 def check_examples(posterior: DataPotential, position: Tensor) -> None:
-    """Raise a ValueError if an example has a NaN or an infinity, and a log-likelihood
-    at the position ``(chains, dim)`` that is not finite; a model may know what to do
-    with missing numbers.
+    """Raise a ValueError if an example has a NaN or an infinity, and its log-likelihood
+    at the position ``(chains, dim)``, too: a model may handle missing numbers.
     """
     odd = torch.zeros(posterior.num_examples, dtype=torch.bool)
     for x in (x for x in posterior.data if x.is_floating_point()):

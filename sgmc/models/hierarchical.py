@@ -74,27 +74,18 @@ class HierarchicalNetwork(NetworkPosterior):
             numbers = {name: float(x) for name, x in values.items()}
             changed.prior = self.prior_of(numbers)
         else:
-            pieces = [values[name].to(self.data[0])[..., None] for name in self.shapes]
-            chains = torch.broadcast_shapes(*(piece.shape for piece in pieces))[0]
-            entries = [
-                piece.expand(chains, shape.numel())
-                for piece, shape in zip(pieces, self.shapes.values(), strict=True)
-            ]
-            changed.prior = Matrix.of_chains(torch.cat(entries, -1))
+            ordered = [values[name].to(self._like) for name in self.shapes]
+            each = torch.stack(torch.broadcast_tensors(*ordered), -1)
+            sizes = [shape.numel() for shape in self.shapes.values()]
+            entries = each.repeat_interleave(torch.tensor(sizes).to(each.device), -1)
+            changed.prior = Matrix.of_chains(entries)
         return changed
 
     def draw_hyperparameters(
         self, position: Tensor, generator: Generator
     ) -> dict[str, Tensor]:
-        """Draw the precision of each tensor of weights given them, whatever the data.
-
-        Args:
-            position: θ, ``(chains, dim)``.
-            generator: the source of randomness, on the position's device.
-
-        Returns:
-            λ by the name of the parameter, each ``(chains,)`` float64, for
-            :meth:`given`.
+        """Draw the precision of each tensor of weights given the position ``(chains,
+        dim)``: by the parameter's name, each ``(chains,)`` float64, for :meth:`given`.
         """
         return {
             name: draw_precision(weights, self.hyperprior, generator)
@@ -105,8 +96,8 @@ class HierarchicalNetwork(NetworkPosterior):
 def draw_precision(
     weights: Tensor, hyperprior: tuple[float, float], generator: Generator
 ) -> Tensor:
-    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries
-    and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
+    """Draw the precision λ of normal numbers w given them: with w ~ N(0, λ⁻¹I) and λ ~
+    Gamma(a, b) it has Gamma(a + ½n, b + ½Σw²).
 
     Args:
         weights: w, ``(chains, n)``.
@@ -117,9 +108,8 @@ def draw_precision(
         λ, ``(chains,)`` float64.
 
     Example:
-        >>> drawn = draw_precision(
-        ...     torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0)
-        ... )
+        >>> weights = torch.full((3, 10_000), 0.1)
+        >>> drawn = draw_precision(weights, (1.0, 1.0), Generator().manual_seed(0))
         >>> bool(((drawn > 90) & (drawn < 110)).all())
         True
     """

@@ -4,8 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Lock
-from types import SimpleNamespace
+from threading import RLock
 
 import torch
 from torch import Generator, Tensor
@@ -17,14 +16,14 @@ from sgmc.minibatches import MinibatchRule
 from sgmc.models.functions import check_callable, check_examples
 from sgmc.posteriors.base import DataPotential, over_chains
 
-_VALIDATION = SimpleNamespace(lock=Lock(), inside=0, before=True)
+_ALONE = RLock()  # the setting of distributions belongs to all threads
 
 
 class Parameters:
-    """Named parameters with shapes and supports, and the way from them to a flat
-    position without borders, and back.
+    """Named parameters with shapes and supports, and the map between them and a flat
+    unconstrained position.
 
-    A position holds for each parameter, in the order of the names, the numbers that
+    A position x holds for each parameter, in the order of the names, the numbers that
     ``torch.distributions.biject_to`` of its support turns into it: φ = g(x). If φ has
     the density p, then x has p(g(x))·abs det g′(x).
 
@@ -35,7 +34,7 @@ class Parameters:
 
     Raises:
         ValueError: if a shape is none, a support has no parameter, or no one-to-one map
-            from numbers without borders is known for it.
+            onto it is known.
 
     Example:
         >>> from torch.distributions import constraints
@@ -65,10 +64,8 @@ class Parameters:
             )
         self.shapes, self.transforms, self.free_shapes = {}, {}, {}
         for name, shape in shapes.items():
-            if (
-                not isinstance(shape, Sequence)
-                or isinstance(shape, str)
-                or not all(isinstance(n, int) and n > 0 for n in shape)
+            if not isinstance(shape, Sequence) or not all(
+                isinstance(n, int) and n > 0 for n in shape
             ):
                 raise ValueError(
                     "shapes must have a tuple of positive whole numbers, such as "
@@ -89,8 +86,8 @@ class Parameters:
         self.dim = sum(self.sizes)
 
     def cut(self, position: Tensor) -> dict[str, Tensor]:
-        """Cut positions ``(..., dim)`` into the numbers of each parameter, without
-        borders and in their shapes: views.
+        """Cut positions ``(..., dim)`` into each parameter's unconstrained numbers, in
+        their shapes: views.
         """
         pieces = zip(self.free_shapes, position.split(self.sizes, -1), strict=True)
         return {
@@ -99,17 +96,14 @@ class Parameters:
         }
 
     def join(self, free: Mapping[str, Tensor]) -> Tensor:
-        """Put together what :meth:`cut` takes apart: by name ``(chains, ...)`` →
-        ``(chains, dim)``.
-        """
+        """Undo :meth:`cut`: by name ``(chains, ...)`` → ``(chains, dim)``."""
         return torch.cat(
             [free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1
         )
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Compute φ = g(x) and log abs det g′(x) at x.
-
-        ``(chains, dim)`` → each parameter ``(chains, *shape)``; ``(chains,)``.
+        """Compute φ = g(x) and log abs det g′(x): ``(chains, dim)`` → each parameter
+        ``(chains, *shape)``, and ``(chains,)``.
         """
         values, log_jacobian = {}, position.new_zeros(len(position))
         for name, free in self.cut(position).items():
@@ -134,13 +128,10 @@ class Parameters:
     def uniform(
         self, chains: int, generator: Generator, radius: float, dtype: torch.dtype
     ) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius): ``(chains,
-        dim)``.
-        """
+        """Draw coordinates from U(−radius, radius): ``(chains, dim)``."""
         check_count("chains", chains)
-        check_instance(
-            "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-        )
+        example = "torch.Generator().manual_seed(0)"
+        check_instance("generator", generator, Generator, example)
         check_positive("radius", radius)
         uniform = torch.rand(
             chains, self.dim, generator=generator, dtype=dtype, device=generator.device
@@ -152,10 +143,10 @@ class NamedPosterior(DataPotential):
     """The posterior of a model that is given as plain functions of named parameters:
     for one set of them, without an axis for chains.
 
-    Samplers see positions without borders (:class:`Parameters`); the Jacobian of the
-    way from them is added here, once, and not by the functions. The functions are
-    called for all chains together by ``torch.func.vmap``, so that nothing in them may
-    depend on values by ``if`` or ``.item()``.
+    Samplers see unconstrained positions (:class:`Parameters`), whose Jacobian is added
+    here, and not by the functions. All chains run the functions together, by
+    ``torch.func.vmap``, so that nothing in them may depend on values by ``if`` or
+    ``.item()``.
 
     Args:
         shapes: the shape of each parameter, by name.
@@ -165,7 +156,7 @@ class NamedPosterior(DataPotential):
         data: tensors whose first axis runs over the N examples, in memory or mapped
             from a file.
         supports: where parameters may lie, by name, of
-            ``torch.distributions.constraints``.
+            ``torch.distributions.constraints``; anywhere by default.
         batch_size: n; all the data by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
 
@@ -212,9 +203,7 @@ class NamedPosterior(DataPotential):
         self._try()
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute log p(g(x)) + log abs det g′(x): ``(chains, dim)`` →
-        ``(chains,)``.
-        """
+        """Compute log p(g(x)) + log abs det g′(x), ``(chains,)``."""
         values, log_jacobian = self.parameters.constrain(position)
         value = run_model(self._log_prior_of, values)
         if value.shape != log_jacobian.shape:
@@ -228,9 +217,7 @@ class NamedPosterior(DataPotential):
         """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n,
         ...)`` → ``(chains, n)``.
         """
-        return run_model(
-            self._log_likelihood_of, self.parameters.constrain(position)[0], *batch
-        )
+        return run_model(self._log_likelihood_of, self.named(position), *batch)
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the parameters by name, each ``(chains, *shape)``, at positions
@@ -255,42 +242,31 @@ class NamedPosterior(DataPotential):
         super().check(position, generator)
 
     def _try(self) -> None:
-        """Call the functions with two examples, for one chain and for two, and check
-        what they return.
-        """
-        positions = self.initial_position(
-            2, Generator(self.data[0].device).manual_seed(0)
-        )
-        few = [tensor[None, :2] for tensor in self.data]
-        cast = ". Parameters and data need one type, such as targets.float()"
-        expected = {"log_prior": (), "log_likelihood": (few[0].shape[1],)}
-        for (name, shape), position in itertools.product(
-            expected.items(), (positions, positions[:1])
-        ):
-            batch = few if name == "log_likelihood" else []
+        """Call the functions with two examples, for two chains and for one."""
+        generator = Generator(self.data[0].device).manual_seed(0)
+        positions = self.initial_position(2, generator)
+        few = tuple(x[None, :2] for x in self.data)
+        calls = {
+            "log_prior": self.log_prior,
+            "log_likelihood": lambda position: self.log_likelihoods(position, few),
+        }
+        both = positions, positions[:1]
+        for (name, call), position in itertools.product(calls.items(), both):
             try:
                 with torch.no_grad():
-                    value = getattr(self, name)(position, *batch)
+                    call(position)
             except (RuntimeError, TypeError, LookupError, AttributeError) as error:
+                cast = ". Parameters and data need one type, such as targets.float()"
                 raise ValueError(
                     f"{name} cannot be called with the parameters"
-                    f"{' and a batch' * bool(batch)}: {type(error).__name__}: {error}"
-                    f"{cast * ('type' in str(error))}"
+                    f"{' and a batch' * (name == 'log_likelihood')}: "
+                    f"{type(error).__name__}: {error}{cast * ('type' in str(error))}"
                 ) from error
-            if value.shape[1:] != shape:
-                raise ValueError(
-                    f"{name} must return one number for each example of the batch, "
-                    f"(n,), but with {few[0].shape[1]} examples it returned "
-                    f"{tuple(value.shape[1:])}"
-                )
 
 
 def map_onto(support: Constraint, name: str) -> Transform:
-    """Find the one-to-one map from numbers without borders onto the support of what has
-    the name.
-
-    Raises:
-        ValueError: if the support is none, or discrete, or no such map is known.
+    """Find the one-to-one map from unconstrained numbers onto the support of what has
+    the name; raise a ValueError if it is discrete, or no map is known.
     """
     example = "torch.distributions.constraints.positive"
     check_instance(f"the support of {name}", support, Constraint, example)
@@ -304,25 +280,15 @@ def map_onto(support: Constraint, name: str) -> Transform:
     except NotImplementedError as error:
         raise ValueError(
             "torch.distributions.biject_to knows no one-to-one map onto the support "
-            f"of {name}, {support}: write it as a function of "
-            "others that it knows, such as a covariance of standard deviations and "
-            "corr_cholesky"
+            f"of {name}, {support}: write it as a function of others that it knows, "
+            "such as a covariance of standard deviations and corr_cholesky"
         ) from error
 
 
 def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
-    """Call a function of one chain's parameters, and of its batch, for all chains.
-
-    Args:
-        function: the function.
-        values: by name, each ``(chains, ...)``.
-        batch: tensors ``(chains, n, ...)``, or ``(1, n, ...)`` for all chains.
-
-    Returns:
-        What it returns, with an axis for chains in front.
-
-    Raises:
-        ValueError: if it does another thing for each chain.
+    """Call a function of one chain's parameters, and of its batch, for all chains, as
+    :func:`sgmc.posteriors.base.over_chains`; raise a ValueError if it cannot run for
+    all of them together.
     """
     with without_validation():
         try:
@@ -346,23 +312,16 @@ def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
 
 @contextmanager
 def without_validation() -> Iterator[None]:
-    """Let distributions of PyTorch not look at their arguments for a while, of which
-    those of many chains are one tensor.
-
-    The setting belongs to all threads: the first to come in changes it, and the last to
-    go out gives it back."""
-    with _VALIDATION.lock:
-        if _VALIDATION.inside == 0:
-            _VALIDATION.before = Distribution._validate_args
-            Distribution.set_default_validate_args(False)
-        _VALIDATION.inside += 1
-    try:
-        yield
-    finally:
-        with _VALIDATION.lock:
-            _VALIDATION.inside -= 1
-            if _VALIDATION.inside == 0:
-                Distribution.set_default_validate_args(_VALIDATION.before)
+    """Switch off the checks of PyTorch's distributions, which would branch on values,
+    for one thread at a time.
+    """
+    with _ALONE:
+        before = Distribution._validate_args
+        Distribution.set_default_validate_args(False)
+        try:
+            yield
+        finally:
+            Distribution.set_default_validate_args(before)
 
 
 def check_values(
@@ -377,9 +336,8 @@ def check_values(
         for name, value in values.items()
     }
     chains = {shape[:1] for shape in given.values() if isinstance(shape, tuple)}
-    if len(chains) != 1 or given != {
-        name: (*min(chains), *shape) for name, shape in shapes.items()
-    }:
+    axis = chains.pop() if len(chains) == 1 else ()
+    if not axis or given != {name: (*axis, *shapes[name]) for name in shapes}:
         expected = ", ".join(
             f"{name}: ({', '.join(map(str, ('chains', *shape)))})"
             for name, shape in shapes.items()

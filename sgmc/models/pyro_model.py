@@ -1,14 +1,10 @@
-"""Pyro programs: what ``pyro.sample`` and ``pyro.plate`` say about a model, as a
-potential with minibatch gradients.
-
-Pyro is an extra of this package, ``pip install pyro-ppl``, which nothing else in it
-needs."""
+"""Pyro programs as potentials with minibatch gradients; Pyro is an extra, ``pip install
+pyro-ppl``, which nothing else in this package needs.
+"""
 
 import copy
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any
 
 import torch
@@ -38,8 +34,6 @@ from sgmc.models.named import (
 )
 from sgmc.posteriors.base import Batch, DataPotential
 
-_ALONE = threading.RLock()
-
 
 class PyroPosterior(DataPotential):
     """The posterior of a Pyro program (Bingham et al., 2019).
@@ -48,11 +42,9 @@ class PyroPosterior(DataPotential):
     of the program, through ``biject_to`` of their supports, which may depend on other
     sites. A plate with ``subsample_size=n`` of N examples is where the data are: what
     is observed in it is the likelihood, which a minibatch scales by N/n, and all the
-    rest counts once. Which examples the plate shows is the business of the rule, and
-    not of Pyro: a pure function of seed, step and chain. A program without such a plate
-    is one example.
-
-    All chains run the program together, by ``torch.func.vmap``.
+    rest counts once. The minibatch rule, and not Pyro, chooses which examples it shows.
+    A program without such a plate is one example. All chains run the program together,
+    by ``torch.func.vmap``.
 
     Args:
         program: the program.
@@ -75,9 +67,8 @@ class PyroPosterior(DataPotential):
         ...     with pyro.plate("data", len(x), subsample_size=2) as i:
         ...         pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
         >>> posterior = PyroPosterior(program, torch.tensor([1.0, 2.0, 3.0]))
-        >>> posterior.gradient_given(
-        ...     torch.zeros(1, 1), torch.tensor([[0, 1]])
-        ... )  # −(3/2)(1 + 2)
+        >>> minibatch = torch.tensor([[0, 1]])
+        >>> posterior.gradient_given(torch.zeros(1, 1), minibatch)  # −(3/2)(1 + 2)
         tensor([[-4.5000]])
     """
 
@@ -122,12 +113,18 @@ class PyroPosterior(DataPotential):
         """Compute U(θ): ``(chains, dim)`` → ``(chains,)``; raise a ValueError if the
         program sees minibatches.
         """
-        self._check_whole()
+        if not self.takes_all_data:
+            raise ValueError(
+                f"the plate {self.plate!r} shows {self.batch_size} of "
+                f"{self.num_examples:,} examples, and HMC and NUTS decide by the "
+                "energy, which another minibatch would change within a path. Give them "
+                "posterior.full(), which takes all the data, or take SGHMC or SGLD"
+            )
         return super().energy(position)
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute the sum over all sites outside of the plate, with the Jacobian:
-        ``(chains, dim)`` → ``(chains,)``.
+        """Compute what counts once, with the Jacobian: ``(chains, dim)`` →
+        ``(chains,)``.
         """
         return self._of_program(self.parameters.cut(position))[0]
 
@@ -139,9 +136,8 @@ class PyroPosterior(DataPotential):
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains,
-        dim)``: what ``sample`` is to collect.
-
-        What ``pyro.deterministic`` names outside of the plate is among them.
+        dim)``, and what ``pyro.deterministic`` names outside of the plate: for
+        ``sample`` to collect.
         """
         return self._of_program(self.parameters.cut(position))[2]
 
@@ -154,7 +150,6 @@ class PyroPosterior(DataPotential):
                 its support.
         """
         check_values(values, self.shapes)
-
         free = self._of_program(dict(values), constrained=True)[3]
         return check_finite(self.parameters.join(free), values)
 
@@ -169,9 +164,8 @@ class PyroPosterior(DataPotential):
     def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a batch."""
         # of one run, where the base would take two
-        log_prior, log_likelihoods, *_ = self._of_program(
-            self.parameters.cut(position), batch[0]
-        )
+        free = self.parameters.cut(position)
+        log_prior, log_likelihoods, *_ = self._of_program(free, batch[0])
         return -log_prior - scale * log_likelihoods.sum(-1)
 
     def _of_program(
@@ -181,8 +175,8 @@ class PyroPosterior(DataPotential):
         constrained: bool = False,
     ) -> tuple[Tensor, Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Run the program for all chains, on one example by default: the part that
-        counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites, as
-        they are and without borders.
+        counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites,
+        constrained and unconstrained.
         """
 
         def of_one(given: dict[str, Tensor], examples: Tensor):
@@ -199,20 +193,9 @@ class PyroPosterior(DataPotential):
         examples = self.data[0][None, :1] if examples is None else examples
         return run_model(of_one, given, examples)
 
-    def _check_whole(self) -> None:
-        if not self.takes_all_data:
-            raise ValueError(
-                f"the plate {self.plate!r} shows {self.batch_size} of "
-                f"{self.num_examples:,} examples, and HMC and NUTS decide by the "
-                "energy, which another minibatch would change within a path. Give them "
-                "posterior.full(), which takes all the data, or take SGHMC or SGLD"
-            )
-
 
 class _Look(Messenger):
-    """A first look at a program: its sites, and what it is that no sampler here can
-    do.
-    """
+    """A first look at a program: its sites, and what no sampler here can do."""
 
     def __init__(self):
         super().__init__()
@@ -251,19 +234,17 @@ class _Look(Messenger):
             if len(value) < law.size:
                 self.sizes[name] = law.size, len(value)
             return
+        plates = []  # that show a part of their examples
         for frame in message["cond_indep_stack"]:
-            if frame.name not in self.sizes and frame.size < (
-                frame.full_size or frame.size
-            ):
+            if frame.name in self.sizes:
+                plates.append(frame)
+            elif frame.size < (frame.full_size or frame.size):
                 raise ValueError(
                     f"the plate {frame.name!r} was made outside of the program, or is "
                     f"hidden, and would show the same {frame.size} of "
                     f"{frame.full_size} examples at every step: write `with "
                     "pyro.plate(...) as i:` inside of the program"
                 )
-        plates = [
-            frame for frame in message["cond_indep_stack"] if frame.name in self.sizes
-        ]
         if any(not frame.vectorized for frame in plates):
             raise ValueError(
                 f"the plate {plates[0].name!r} is a loop over its examples: write "
@@ -286,9 +267,7 @@ class _Look(Messenger):
         self.values.append(free)
 
     def plate(self) -> tuple[str | None, int, int | None]:
-        """Give the plate where the data are, N and n, or one example if there is
-        none.
-        """
+        """Give the plate of the data, N and n; one example if there is none."""
         if not self.shapes:
             raise ValueError(
                 "program has no sites to sample: all are observed, or there is no "
@@ -310,18 +289,14 @@ class _Look(Messenger):
 
     def like(self) -> Tensor:
         """Give a tensor of the sites' type, on their device."""
-        return torch.zeros(
-            (),
-            dtype=reduce(torch.promote_types, (v.dtype for v in self.values)),
-            device=self.values[0].device,
-        )
+        return torch.cat([value.flatten() for value in self.values]).new_zeros(())
 
 
 class _Run(Messenger):
-    """A run of a program with given values of its sites, as numbers without borders or
-    as they are: ``log_prior`` is what counts once, the Jacobian included,
-    ``log_likelihoods`` that of each of the plate's examples, ``values`` those of the
-    sites and of what is deterministic outside of the plate, ``free`` without borders.
+    """A run of a program with given sites, constrained or not: ``log_prior`` is what
+    counts once, with the Jacobian, ``log_likelihoods`` that of each of the plate's
+    examples, ``values`` the constrained sites and what is deterministic outside of the
+    plate, ``free`` the unconstrained ones.
     """
 
     def __init__(
@@ -343,13 +318,9 @@ class _Run(Messenger):
                 f"program came to a site {name!r} that it did not have at first: the "
                 "sites must not depend on their values"
             )
-        onto = _onto(name, law)
-        if self.constrained:
-            value = self.given[name]
-            free = onto.inv(value)
-        else:
-            free = self.given[name]
-            value = onto(free)
+        onto, given = _onto(name, law), self.given[name]
+        free = onto.inv(given) if self.constrained else given
+        value = given if self.constrained else onto(given)
         message["value"], message["done"] = value, True
         self.values[name], self.free[name] = value, free
         self.log_prior = self.log_prior + onto.log_abs_det_jacobian(free, value).sum()
@@ -358,8 +329,7 @@ class _Run(Messenger):
         name, law, value = message["name"], message["fn"], message["value"]
         if isinstance(law, _Subsample):
             return
-        plates = message["cond_indep_stack"]
-        frames = [frame for frame in plates if frame.name == self.plate]
+        frames = [x for x in message["cond_indep_stack"] if x.name == self.plate]
         if message["infer"].get("_deterministic"):
             if not frames:
                 self.values[name] = value
@@ -377,9 +347,7 @@ class _Run(Messenger):
 
 
 def _check_observed(name: str, law, value: Tensor) -> None:
-    """Raise a ValueError if what was observed broadcasts against its law, or is not in
-    its support.
-    """
+    """Raise a ValueError unless the value suits the shape and support of its law."""
     if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):  # a factor
         return
     if value.shape != law.shape():
@@ -402,7 +370,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
 
 
 def _onto(name: str, law) -> Transform:
-    """Find the map from numbers without borders onto the support of a site."""
+    """Find the map from unconstrained numbers onto the support of a site."""
     try:
         return map_onto(law.support, f"the site {name!r}")
     except NotImplementedError as error:
@@ -414,31 +382,25 @@ def _onto(name: str, law) -> Transform:
 
 @contextmanager
 def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
-    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro
-    itself lets nobody but the program say how many.
+    """Let a plate show the given examples ``(n,)``, whatever its subsample_size.
 
-    What is replaced belongs to all threads, as Pyro's stack of handlers does, so that
-    programs run one after another."""
-    with _ALONE:
-        ask = SubsampleMessenger._subsample
+    Pyro has no way to do so from outside. What is replaced belongs to all threads:
+    :func:`sgmc.models.named.run_model` lets in one at a time."""
+    ask, asked = SubsampleMessenger._subsample, []
 
-        asked = []
+    def answer(name, size=None, subsample_size=None, subsample=None, *more):
+        asked.append(name)
+        if name == plate:
+            return size, len(examples), examples
+        return ask(name, size, subsample_size, subsample, *more)
 
-        def answer(name, size=None, subsample_size=None, subsample=None, *more):
-            asked.append(name)
-            return (
-                (size, len(examples), examples)
-                if name == plate
-                else ask(name, size, subsample_size, subsample, *more)
-            )
-
-        setattr(SubsampleMessenger, "_subsample", staticmethod(answer))  # noqa: B010
-        try:
-            yield
-            if plate is not None and plate not in asked:
-                raise ValueError(
-                    f"program did not come to its plate {plate!r}, or this version of "
-                    f"Pyro, {pyro.__version__}, does not ask what it shows"
-                )
-        finally:
-            SubsampleMessenger._subsample = staticmethod(ask)
+    setattr(SubsampleMessenger, "_subsample", staticmethod(answer))  # noqa: B010
+    try:
+        yield
+    finally:
+        SubsampleMessenger._subsample = staticmethod(ask)
+    if plate is not None and plate not in asked:
+        raise ValueError(
+            f"program did not come to its plate {plate!r}, or this version of Pyro, "
+            f"{pyro.__version__}, does not ask what it shows"
+        )

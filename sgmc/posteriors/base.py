@@ -31,11 +31,10 @@ class DataPotential(Potential):
     (Chen et al., 2014, eq. 5).
 
     The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum
-    running over a minibatch S of n examples, for every chain its own; with all the data
-    it is the gradient. A subclass writes ``log_prior`` and ``log_likelihood``. All
-    energies and gradients pass through ``energy_of``, ``gradient_of``,
-    ``gradient_moments`` and ``with_prior``, which it overrides where there is a faster
-    way; ``grad_log_prior`` and ``grad_log_likelihood`` are formulas, or None.
+    running over a minibatch S of n examples, each chain's own. A subclass writes
+    ``log_prior`` and ``log_likelihood``. Where there is a faster way it overrides
+    ``energy_of``, ``gradient_of``, ``gradient_moments`` or ``with_prior``, through
+    which all energies and gradients pass.
 
     Args:
         data: tensors whose first axis runs over the N examples.
@@ -61,31 +60,15 @@ class DataPotential(Potential):
         minibatches: MinibatchRule | None = None,
         dim: int | None = None,
     ):
-        if not isinstance(data, Sequence | Tensor):  # such as a loader, read here
-            raise ValueError(
-                f"data must be a sequence of tensors, such as (x, y), but it is a "
-                f"{type(data).__name__}: put its examples together by torch.stack or "
-                "torch.cat, or, if they are many, on the disk"
-            )
         rule = Fresh() if minibatches is None else minibatches
         check_instance("minibatches", rule, MinibatchRule, "Passes()")
-        given = [
-            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
-            for x in (data if isinstance(data, Sequence) else ())
-        ]
-        if not isinstance(data, Sequence):
-            given = type(data).__name__
-        if len(set(given)) != 1 or not isinstance(given[0], int) or given[0] == 0:
-            raise ValueError(
-                "data must be a sequence of tensors with the same number of examples "
-                f"on their first axis, such as (x, y), not {given}"
-            )
         for name, number in (("batch_size", batch_size), ("dim", dim)):
             if number is not None:
                 check_count(name, number)
-        if (batch_size or 0) > given[0] and not rule.replacement:
+        self.num_examples, self.dim = _number(data), dim
+        if (batch_size or 0) > self.num_examples and not rule.replacement:
             raise ValueError(
-                f"batch_size is {batch_size}, but there are only {given[0]} "
+                f"batch_size is {batch_size}, but there are only {self.num_examples} "
                 "examples: take a smaller batch, or None for all the data"
             )
         if batch_size is None and not isinstance(rule, Fresh):
@@ -93,7 +76,7 @@ class DataPotential(Potential):
                 f"batch_size is None, so that every step takes all the data, but "
                 f"minibatches is {rule!r}: give a batch_size, or leave minibatches out"
             )
-        self.data, self.num_examples, self.dim = tuple(data), given[0], dim
+        self.data = tuple(data)
         self.batch_size, self.minibatches = batch_size, rule
         self._versions = _versions(self.data)
 
@@ -120,9 +103,7 @@ class DataPotential(Potential):
         return self.gradient_given(position, None)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data, ``(chains,)`` and ``(chains,
-        dim)``.
-        """
+        """Compute U(θ) ``(chains,)`` and ∇U(θ) ``(chains, dim)`` from all the data."""
         if self.grad_log_likelihood is None:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
@@ -187,13 +168,12 @@ class DataPotential(Potential):
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch,
-        without bias; arguments and results are those of
-        :meth:`sgmc.potentials.Potential.gradient_and_variance_given`.
+        """Compute ∇Ũ(θ; S), and estimate its variance V(θ) from the same minibatch
+        without bias (:meth:`sgmc.potentials.Potential.gradient_and_variance_given`).
 
         With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the
         minibatch, times 1 − n/N when it is drawn without replacement (Cochran, 1977,
-        eq. 2.20). The prior has no part in it.
+        eq. 2.20).
 
         Raises:
             ValueError: if the batch has one example, which has no covariance, or a full
@@ -229,8 +209,9 @@ class DataPotential(Potential):
         expected = (len(position), batch[0].shape[1])
         if found.shape != expected:
             raise ValueError(
-                "log_likelihood must return one value per chain and example, "
-                f"{expected}, but it returned {tuple(found.shape)}"
+                "log_likelihood must return one number for each example, that is one "
+                f"value per chain and example, {expected}, but it returned "
+                f"{tuple(found.shape)}: do not sum over examples"
             )
         return found
 
@@ -265,11 +246,10 @@ class DataPotential(Potential):
     def gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
-        products, ``(chains, dim, dim)``.
-
-        For a scalar the squares may be summed over coordinates already, all or some of
-        them."""
+        """Sum the examples' gradients ``(chains, dim)``, and their squares, of the same
+        shape, or for ``"full"`` outer products ``(chains, dim, dim)``. For ``"scalar"``
+        squares may be summed over coordinates already, all or some of them.
+        """
         few = max(1, _TOGETHER // position.numel())
         total, moment = torch.zeros_like(position), position.new_zeros(())
         for piece in zip(*(x.split(few, 1) for x in batch), strict=True):
@@ -308,14 +288,11 @@ class DataPotential(Potential):
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, at the rule, and at the densities of three examples.
 
-        A density of zero has no gradient, so that a sampler that sees gradients alone
-        would walk on outside of a prior's support. Likelihoods are compared near the
-        position, as by :func:`sgmc.starting.check_model`.
-
         Raises:
             ValueError: if the data were changed since the posterior was made, a density
-                is zero at the position, an example's likelihood depends on the others
-                of its minibatch, or the minibatch rule is none.
+                is zero at the position, where gradients alone would not lead back into
+                the support, an example's likelihood depends on the others of its
+                minibatch, or the minibatch rule is none.
         """
         if self._versions not in (None, _versions(self.data)):
             raise ValueError(
@@ -330,19 +307,16 @@ class DataPotential(Potential):
         # of one alone the arithmetic of a module may be another, and its rounding
         fewer = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
 
-        def look() -> list[Tensor]:
-            more, less = (
-                self.log_likelihoods(near, batch)[0] for batch in (few, fewer)
-            )
-            here = self.log_prior(position), self.log_likelihoods(position, few)
-            return [*here, more[: len(less)], less]
+        def look() -> tuple[Tensor, ...]:
+            among = [self.log_likelihoods(near, batch)[0] for batch in (few, fewer)]
+            return self.log_prior(position), self.log_likelihoods(position, few), *among
 
         with torch.no_grad():
             try:
-                *here, among_all, among_fewer = evaluate(look, position)
+                prior, likelihood, among_all, among_fewer = evaluate(look, position)
             except NotImplementedError:
                 return
-        for name, value in zip(("log_prior", "log_likelihood"), here, strict=True):
+        for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
             if not value.isfinite().all():
                 raise ValueError(
                     f"{name} is not finite at the start, but "
@@ -350,7 +324,7 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        if not agree(among_fewer, among_all):
+        if not agree(among_fewer, among_all[: len(among_fewer)]):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
                 f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
@@ -381,6 +355,25 @@ class GaussianPrior(DataPotential):
     def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Add the prior's gradient."""
         return addmv_(slope.mul_(-scale), self.prior, position)
+
+
+def _number(data: Sequence[Tensor]) -> int:
+    """Count the examples; raise a ValueError unless the data are tensors of one
+    length.
+    """
+    found: Any = type(data).__name__
+    if isinstance(data, Sequence):
+        found = [
+            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
+            for x in data
+        ]
+        if len(set(found)) == 1 and isinstance(found[0], int) and found[0] > 0:
+            return found[0]
+    raise ValueError(
+        "data must be a sequence of tensors with the same number of examples on their "
+        f"first axis, such as (x, y), not {found}: put the examples of a loader "
+        "together by torch.stack or torch.cat, or, if they are many, on the disk"
+    )
 
 
 def _versions(data: Batch) -> list[tuple[int | None, int]]:

@@ -1,9 +1,8 @@
 """Chains of linear layers, differentiated by hand, for all chains and examples at once.
 
-The gradient of example i in a layer's weights is δᵢaᵢᵀ, from its activations aᵢ at the
-layer's input and its signal δᵢ, the gradient at the layer's output (Bishop, 2006, eq.
-5.53). So the sum over the examples is one matrix product, and so is the sum of the
-squares, Σᵢ(δᵢaᵢᵀ)² = Σᵢδᵢ²(aᵢ²)ᵀ: no example's gradient is ever made."""
+The gradient of example i in a layer's weights is δᵢaᵢᵀ, from the activations aᵢ at the
+layer's input and the gradient δᵢ at its output (Bishop, 2006, eq. 5.53). So the sum
+over the examples is a matrix product, and that of the squares another, Σᵢδᵢ²(aᵢ²)ᵀ."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

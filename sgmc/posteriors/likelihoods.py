@@ -1,6 +1,4 @@
-"""How data depend on what a model computes for them: log p(y | z), z being an output of
-the model.
-"""
+"""Likelihoods: log p(y | z) of a target y given a model's output z."""
 
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ from sgmc.potentials import differentiate
 
 
 class Likelihood:
-    """The law of a target y given a model's output z; a subclass writes
+    """The distribution of a target y given a model's output z; a subclass writes
     ``log_density``, and the others where they make sense.
 
     Outputs are ``(chains, n)`` or ``(chains, n, k)``, targets ``(chains or 1, n,
@@ -32,9 +30,7 @@ class Likelihood:
         raise NotImplementedError
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute ∂log p(y | z)/∂z of every example, in the outputs' shape; by
-        automatic differentiation, where there is no formula.
-        """
+        """Compute ∂log p(y | z)/∂z of every example, in the outputs' shape."""
         return differentiate(lambda z: self.log_density(z, targets).sum(-1), outputs)[1]
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -52,8 +48,8 @@ class Likelihood:
         )
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets ``(N, ...)`` are what this likelihood
-        can have, and suit a model's outputs ``(1, n, ...)`` for parameters of zero.
+        """Raise a ValueError unless the targets ``(N, ...)`` suit this likelihood, and
+        a model's outputs ``(1, n, ...)`` for parameters of zero.
         """
 
 
@@ -83,10 +79,8 @@ class Gaussian(Likelihood):
         return (targets - outputs) / self.noise_variance
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are numbers of the model's
-        dtype, one for each output.
-        """
-        _check_numbers(outputs, targets, "numbers", targets.dtype == outputs.dtype)
+        """Raise a ValueError unless targets are numbers like the model's outputs."""
+        _check_numbers(outputs, targets, "numbers")
 
 
 @dataclass(frozen=True)
@@ -115,9 +109,8 @@ class Bernoulli(Likelihood):
         return functional.logsigmoid(outputs)
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are zeros and ones of the model's
-        dtype, one for each output, and the outputs for parameters of zero are not a
-        sigmoid's ½.
+        """Raise a ValueError unless targets are zeros and ones like the outputs, which
+        for parameters of zero are not a sigmoid's ½.
         """
         if not ((targets == 0) | (targets == 1)).all():
             low, high = (float(extreme) for extreme in targets.aminmax())
@@ -125,8 +118,7 @@ class Bernoulli(Likelihood):
                 f"targets must be zeros and ones, but go from {low:g} to {high:g}: use "
                 "(targets > 0), if these are two classes"
             )
-        right = targets.dtype == outputs.dtype
-        _check_numbers(outputs, targets, "zeros and ones", right)
+        _check_numbers(outputs, targets, "zeros and ones")
         _check_logits(bool((outputs == 0.5).all()), "sigmoid")
 
 
@@ -162,8 +154,8 @@ class Softmax(Likelihood):
         return functional.log_softmax(outputs, -1)
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are class numbers, there is one output
-        for each class, and the outputs for parameters of zero are not a softmax's 1/k.
+        """Raise a ValueError unless targets are class numbers, each with an output,
+        which for parameters of zero is not a softmax's 1/k.
         """
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(
@@ -190,8 +182,8 @@ def _over_outputs(density: Tensor) -> Tensor:
     return density if density.ndim == 2 else density.flatten(2).sum(-1)
 
 
-def _check_numbers(outputs: Tensor, targets: Tensor, what: str, right: bool) -> None:
-    if not right:
+def _check_numbers(outputs: Tensor, targets: Tensor, what: str) -> None:
+    if targets.dtype != outputs.dtype:
         raise ValueError(
             f"targets must be {what} of the inputs' dtype {outputs.dtype}, not "
             f"{targets.dtype}: use targets.to(inputs)"

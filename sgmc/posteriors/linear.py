@@ -30,13 +30,10 @@ class LinearModel(GaussianPrior):
 
     Example:
         >>> from sgmc.posteriors import Bernoulli
-        >>> LinearModel(
-        ...     torch.ones(2, 1), torch.tensor([0.0, 1.0]), Bernoulli()
-        ... ).gradient(torch.zeros(1, 1))
+        >>> model = LinearModel(torch.ones(2, 1), torch.tensor([0.0, 1.0]), Bernoulli())
+        >>> model.gradient(torch.zeros(1, 1))
         tensor([[0.]])
     """
-
-    finite = True
 
     def __init__(
         self,
@@ -109,9 +106,7 @@ class LinearRegression(LinearModel):
         ValueError: if shapes do not match or a variance is not positive.
 
     Example:
-        >>> LinearRegression(
-        ...     torch.ones(3, 1), torch.tensor([1.0, 2.0, 3.0]), 1.0, 1.0
-        ... ).mean
+        >>> LinearRegression(torch.ones(3, 1), torch.tensor([1.0, 2.0, 3.0])).mean
         tensor([1.5000])
     """
 
@@ -150,9 +145,8 @@ class LogisticRegression(LinearModel):
             not positive.
 
     Example:
-        >>> LogisticRegression(torch.ones(2, 1), torch.tensor([0.0, 1.0])).gradient(
-        ...     torch.zeros(1, 1)
-        ... )
+        >>> model = LogisticRegression(torch.ones(2, 1), torch.tensor([0.0, 1.0]))
+        >>> model.gradient(torch.zeros(1, 1))
         tensor([[0.]])
     """
 

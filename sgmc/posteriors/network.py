@@ -31,12 +31,12 @@ class NetworkPosterior(GaussianPrior):
     (Neal, 1996, Section 1.2).
 
     A position holds the parameters of the module in the order of
-    ``module.named_parameters()``, but for frozen ones, ``requires_grad=False``, which
-    stay what they are.
+    ``module.named_parameters()``; frozen ones, ``requires_grad=False``, stay as they
+    are.
 
     Args:
         module: a network f from inputs ``(n, ...)`` to outputs ``(n, k)``, such as
-            logits. Its own parameters are neither used, frozen ones apart, nor changed.
+            logits. It is not changed, and of its parameters only frozen ones are used.
         inputs: x, ``(N, ...)``.
         targets: y, ``(N, ...)``; ``(N,)`` int64 class numbers for softmax.
         prior_variance: τ²; a number, or a mapping from parameter names to numbers.
@@ -47,15 +47,12 @@ class NetworkPosterior(GaussianPrior):
 
     Raises:
         ValueError: if the data do not match, a variance is not positive, the module has
-            no parameters to sample, or it normalises by the batch.
+            no parameters to sample, or it has dropout or normalises by the batch.
 
     Example:
-        >>> posterior = NetworkPosterior(
-        ...     torch.nn.Linear(4, 3),
-        ...     torch.randn(20, 4),
-        ...     torch.arange(20) % 3,
-        ...     batch_size=5,
-        ... )
+        >>> inputs, classes = torch.randn(20, 4), torch.arange(20) % 3
+        >>> network = torch.nn.Linear(4, 3)
+        >>> posterior = NetworkPosterior(network, inputs, classes, batch_size=5)
         >>> posterior.predict(torch.zeros(2, posterior.dim), torch.randn(7, 4)).shape
         torch.Size([2, 7, 3])
     """
@@ -81,18 +78,7 @@ class NetworkPosterior(GaussianPrior):
         self.shapes = {k: x.shape for k, x in parameters.items() if x.requires_grad}
         if not self.shapes:
             raise ValueError("module has no parameters to sample, or all are frozen")
-        if mixing := [
-            name
-            for name, layer in module.named_modules()
-            if isinstance(layer, (_BatchNorm, _DropoutNd))
-            and (layer.training or getattr(layer, "running_mean", 0) is None)
-        ]:
-            raise ValueError(
-                f"module has dropout or batch normalisation in {mixing}, in training "
-                "mode or without fixed statistics, so that an example's likelihood is "
-                "random, or depends on the others of its minibatch. Turn it off by "
-                "module.eval(), leave it out, or normalise by nn.GroupNorm"
-            )
+        _check_likelihood_of_one(module)
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
         like = inputs if inputs.is_floating_point() else next(module.parameters())
@@ -142,8 +128,8 @@ class NetworkPosterior(GaussianPrior):
 
     def outputs(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Evaluate the network with every chain's weights: inputs ``(chains or 1, n,
-        ...)`` → ``(chains, n, k)``, or ``(chains, n)`` for a single output where the
-        targets have no axis for it.
+        ...)`` → ``(chains, n, k)``; ``(chains, n)`` for one output if targets are
+        ``(N,)``.
         """
         return over_chains(self.outputs_of_one, position, inputs)
 
@@ -237,3 +223,27 @@ class NetworkPosterior(GaussianPrior):
         gradient, layers = torch.empty_like(position), self._layers or []
         given, sums = (self.named(x.detach()) for x in (position, gradient))
         return gradient, moments(layers, given, batch[0], slope, sums, kind)
+
+
+def _check_likelihood_of_one(module: nn.Module) -> None:
+    """Raise a ValueError if a layer makes an example's output random, or a function of
+    the other examples of its minibatch.
+    """
+    mixing, random = [], []
+    for name, layer in module.named_modules():
+        if isinstance(layer, _BatchNorm):
+            if layer.training or layer.running_mean is None:
+                mixing.append(name)
+        elif isinstance(layer, _DropoutNd) and layer.training:
+            random.append(name)
+    if mixing:
+        raise ValueError(
+            f"module has batch normalisation in {mixing}, so that an example's "
+            "likelihood depends on the others of its minibatch: replace it by "
+            "nn.GroupNorm, or, if it has running statistics, fix them by module.eval()"
+        )
+    if random:
+        raise ValueError(
+            f"module has dropout layers in {random}, in training mode, so that its "
+            "likelihood is random: switch them off by module.eval(), or leave them out"
+        )

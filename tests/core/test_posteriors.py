@@ -505,6 +505,21 @@ def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator
         NetworkPosterior(module, inputs, targets)
 
 
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (nn.BatchNorm1d(4), r"^module.*batch norm.*\['1'\].*GroupNorm.*eval\(\)$"),
+        (nn.Dropout(), r"^module.*dropout.*\['1'\].*random.*eval\(\)"),
+    ],
+)
+def test_one_sentence_names_a_layer_that_mixes_examples_and_the_remedy(layer, message):
+    module = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 2))
+    data = torch.zeros(5, 3), torch.arange(5) % 2
+    with pytest.raises(ValueError, match=message):
+        NetworkPosterior(module, *data)
+    NetworkPosterior(module.eval(), *data)
+
+
 def test_predictions_for_many_inputs_are_those_one_by_one(generator):
     posterior = network(generator)
     inputs = torch.randn(2_003, 3, generator=generator, dtype=DOUBLE)
