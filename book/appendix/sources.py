@@ -496,8 +496,8 @@ def well_of_figure_one():
     return Found(
         f"variance of a standard Gaussian at its settings: {words}",
         "confirmed: exact laws; the double well, and naive SGHMC with a correction, "
-        "are measured in the chapter. On the double well SGHMC has no stationary law "
-        "and escapes in the end; at ε = 0.1 nobody will see it.",
+        "are measured in the chapter. On the double well SGHMC has no stationary "
+        "distribution and escapes in the end; at ε = 0.1 nobody will see it.",
         tuple(
             dict(
                 statement=f"Variance by {name}, ε = 0.1, a momentum for 50 steps",

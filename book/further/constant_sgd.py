@@ -12,7 +12,7 @@
 # Level: second course · Reading: about 40 minutes, without the exercises · Running: about 16 seconds
 # ```
 #
-# Gradient descent with minibatches never comes to rest; this chapter sets its rate so that the cloud of its iterates is as close to the posterior as it can be, and says when that is close.
+# Gradient descent with minibatches, at a constant rate and with gradients that disagree at the mode, never comes to rest; this chapter sets its rate so that the cloud of its iterates is as close to the posterior as it can be, and says when that is close.
 #
 # **You will learn** to
 #
@@ -683,7 +683,7 @@ for size in sizes:
             lines[name][size] = float(
                 widths(law(rates, sized).stationary_covariance())[1]
             )
-        except ValueError:  # no stationary law
+        except ValueError:  # no stationary distribution
             continue
         if size in (100, 300) and name != "scalar":
             copies = posterior.mean.repeat(500, 1)
@@ -722,14 +722,15 @@ for (name, size), (value, error) in points.items():
         because="exact law; 500 chains",
     )
 claim(
-    "Largest batch in the figure with a stationary law, full rate",
+    "Largest batch in the figure with a stationary distribution, full rate",
     max(lines["full"]),
     at_most=499,
     because="V must exceed A: c > 1",
     kind="exact",
 )
 claim(
-    "Largest batch in the figure with a stationary law, full rate with the curvature",
+    "Largest batch in the figure with a stationary distribution, full rate with the "
+    "curvature",
     max(lines["full, V + A"]),
     at_least=800,
     because="stable for every V, by the theorem",

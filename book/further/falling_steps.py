@@ -374,7 +374,7 @@ claim(
     int(later.int().argmax()) + 1,
     near=28,
     within=1,
-    because="exact recursion; by the temperature alone it were 21",
+    because="exact recursion; by the temperature alone it would be 21",
     kind="exact",
 )
 claim(

@@ -159,18 +159,6 @@ claim(
 #
 # Half of a drift before its kick, SGHMC is at $\theta + \tfrac12\varepsilon M^{-1}r$: half-way between two of its positions.
 # {prf:ref}`prop-half-drift` says that these half-way points are *exactly* the positions of the palindromic step, for every energy; only the mass is another one, $M - \tfrac12\varepsilon C$.
-#
-# ```{prf:theorem} Half a drift
-# :label: thm-half-drift-short
-#
-# Let $\varepsilon C \prec 2M$, and let $v = M^{-1}r$. If SGHMC with mass $M$ goes from $(\theta, v)$ to $(\theta', v')$ in a step, then the palindromic step with mass $M - \tfrac12\varepsilon C$, the same friction and the same noise goes from $(\theta + \tfrac12\varepsilon v, v)$ to $(\theta' + \tfrac12\varepsilon v', v')$.
-# ```
-#
-# ```{prf:proof}
-# For numbers with $M = 1$; matrices are no different. The palindromic kick at $y$ changes $v$ by $(1 - \tfrac12\varepsilon C)(v' - v) = -\varepsilon U'(y) - \tfrac12\varepsilon C(v + v') + \xi$.
-# Collect $v'$ on the left: $v' = (1 - \varepsilon C)v - \varepsilon U'(y) + \xi$. This is the kick of SGHMC, and its place $y = \theta + \tfrac12\varepsilon v + \tfrac12\varepsilon v$ is the new position $\theta'$ of SGHMC. After the kick the palindromic step drifts on to $y + \tfrac12\varepsilon v'$.
-# ```
-#
 # The proof is a few lines of algebra, and a program can check it on a target that is nothing like a Gaussian, with matrices that do not commute.
 
 # %%
@@ -205,7 +193,7 @@ claim(
     "of mass M half a drift later, largest difference",
     gaps["M − ½εC"],
     at_most=1e-11,
-    because="the theorem; double well, random M and C, the same noise; rounding",
+    because="the proposition; double well, random M and C, the same noise; rounding",
     kind="exact",
 )
 claim(
@@ -221,10 +209,10 @@ claim(
 # Seen backwards, a palindromic step is a palindromic step again, but for the work $W$ ({prf:ref}`thm-reversal-short`), and $W$ is of the form $G(z') - G(z)$ with $G = \tfrac18\varepsilon^2v^\top\nabla^2U\,v$, up to terms of order $\varepsilon^3$.
 # So the law $e^{-H + G}$ is kept by a step up to $\varepsilon^3$. In a time of one there are $1/\varepsilon$ steps, and the errors of earlier ones are forgotten: what remains is of order $\varepsilon^2$, as $G$ itself is.
 # Half a drift does not spoil it, because $e^{-H+G}$ does not change if $v$ changes its sign: what half a drift forward adds to a mean at first order, the opposite velocity takes away.
-# {prf:ref}`thm-general-order` is the exact statement. It asks for a Lipschitz gradient, bounded third derivatives, a force that brings the chain back from far away, Gaussian noise of constant size with $C - \hat B + B = TC$, and a chain that forgets its start at a rate in proportion to $\varepsilon$. And the momentum is kept: drawn afresh now and then, it makes the order one again ({prf:ref}`prop-tear`).
+# {prf:ref}`thm-general-order` is the exact statement. It asks for a Lipschitz gradient, bounded third derivatives, a force that brings the chain back from far away, Gaussian noise of constant size with $C - \hat B + B = TC$, and a chain that forgets its start at a rate in proportion to $\varepsilon$. If $M = I$ and $mI \preceq \nabla^2U \preceq LI$ with $m > 0$ and $C^2 \ge m + L$, the last condition may be dropped ({prf:ref}`thm-convex-order`). And the momentum is kept: drawn afresh now and then, it makes the order one again ({prf:ref}`prop-tear`).
 # With the right estimate $T = 1$; with another the order two is that of the distance to $e^{-U/T}$.
 #
-# Here is a target that is no Gaussian, $U = 2\log\cosh\theta + \tfrac14\theta^2$: the energy of a coefficient in a logistic regression with one success and one failure, both at the input 2, and the prior $N(0, 2)$. In the middle it has the curvature 2.5, far out only 0.5.
+# Here is a target that is no Gaussian, $U = 2\log\cosh\theta + \tfrac14\theta^2$: the energy of a coefficient in a logistic regression with one success and one failure, both at the input 2, and the prior $N(0, 2)$. In the middle it has the curvature 2.5, far out only 0.5, so that the friction $C = 2$ is enough for {prf:ref}`thm-convex-order`: $C^2 = 4 \ge 0.5 + 2.5$.
 
 
 # %%
@@ -400,7 +388,7 @@ claim(
 
 # %%
 def true_distance(step_size, noise_variance):
-    """W₂ of the stationary law of SGLD from N(0, diag(1, ⅕)), exactly."""
+    """W₂ of the stationary distribution of SGLD from N(0, diag(1, ⅕)), exactly."""
     law = langevin_chain(
         torch.diag(torch.tensor([1.0, 5.0])), step_size, noise_variance
     )
@@ -635,7 +623,7 @@ slope = each.sum(-1)
 
 
 def sgld_law(step_size):
-    """The stationary law of SGLD, all minibatches enumerated."""
+    """The stationary distribution of SGLD, all minibatches enumerated."""
     pairs = torch.tensor(list(itertools.combinations(range(N), n)))
     mean = grid[:, None] - step_size * N / n * each[:, pairs].sum(-1)
     kernel = torch.exp(-((grid[:, None, None] - mean) ** 2) / (4 * step_size)).mean(-1)
@@ -1161,7 +1149,7 @@ claim(
 # | what | formula | where |
 # | --- | --- | --- |
 # | SGHMC as a chain of pairs | next position from the last two | {eq}`eq-how-far-pair` |
-# | half a drift | palindromic of mass $M - \tfrac12\varepsilon C$, at $\theta + \tfrac12\varepsilon v$ | {prf:ref}`thm-half-drift-short` |
+# | half a drift | palindromic of mass $M - \tfrac12\varepsilon C$, at $\theta + \tfrac12\varepsilon v$ | {prf:ref}`prop-half-drift` |
 # | a bound at every step | $W_2 \le \dots + \tfrac{3L}{2m}\sqrt{\eta d} + \sigma\sqrt{\eta d/m}$ | {eq}`eq-how-far-bound` |
 # | edge of the double well | $\theta_*^2 = 1 + (2 - \varepsilon C)/(2\varepsilon^2)$ | {eq}`eq-how-far-edge` |
 # | law of SGLD to first order | $h = \tfrac12\int V\,dU - \tfrac12V + \tfrac14U'^2 - \tfrac12U''$ | {eq}`eq-how-far-density` |
@@ -1237,18 +1225,6 @@ claim(
 )
 
 # %% [markdown]
-# ```{exercise}
-# :label: ex-how-far-variance
-#
-# Use {prf:ref}`thm-half-drift-short` and the exact law of the palindromic step on $U = \tfrac12a\theta^2$ ($\theta \sim N(0, 1/a)$, independent of $v$ with the precision $\tilde M - \tfrac14\varepsilon^2a$) to find the variance of SGHMC with $M = 1$ and the right noise estimate, and compare with {prf:ref}`thm-sghmc-variance`.
-# ```
-#
-# ```{solution} ex-how-far-variance
-# :class: dropdown
-#
-# Here $\tilde M = 1 - \tfrac12\varepsilon C$. The position of SGHMC is $\theta - \tfrac12\varepsilon v$, with the variance $\frac1a + \tfrac14\varepsilon^2\cdot\frac1{1 - \frac12\varepsilon C - \frac14\varepsilon^2a} = \frac1a\cdot\frac{1 - \frac12\varepsilon C}{1 - \frac12\varepsilon C - \frac14\varepsilon^2a}$.
-# ```
-#
 # ```{exercise}
 # :label: ex-how-far-square
 #

@@ -460,7 +460,9 @@ claim(
     "Share read with steps of 0.3 over that with steps of 0.1",
     read[0.3] / read[0.1],
     at_most=2.2,
-    because="less than in proportion; of a share in proportion to the square it were 9",
+    because=(
+        "less than in proportion; of a share in proportion to the square it would be 9"
+    ),
 )
 claim(
     "Passes for an independent draw of Metropolis' rule, steps of 2.4",
@@ -587,7 +589,7 @@ claim(
     "Largest distance of the two laws over the bound, for errors of 1, 5 and 10 %",
     max(ratios),
     at_most=0.2,
-    because="stationary laws on the grid; the bound allows 1",
+    because="stationary distributions on the grid; the bound allows 1",
     kind="exact",
 )
 

@@ -120,7 +120,7 @@ claim(
 # Drift (A) and kick (B) can be followed exactly, for any time.
 # So can friction together with its noise, the *Ornstein–Uhlenbeck* process $dr = -CM^{-1}r\,dt + N(0, 2C\,dt)$ (O), and even friction, noise and drift together (U), the motion of a ball in a fluid without a force {cite:p}`chandrasekhar1943`.
 # The letters name the lists.
-# *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias of order $\varepsilon^2$.
+# *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias of order $\varepsilon^2$ on a Gaussian.
 #
 # ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python

@@ -478,7 +478,7 @@ claim(
     by_correlation[0.99]["HMC"]
     / by_correlation[0.99]["random walk"]
     / (by_correlation[0.0]["HMC"] / by_correlation[0.0]["random walk"]),
-    at_most=2,
+    at_most=1.3,
     because="it was 0.7 to 1.1 over five seeds",
 )
 claim(

@@ -855,7 +855,7 @@ claim(
 # ```{exercise}
 # :label: ex-cost-write
 #
-# *Write it yourself.* Compute the autocorrelation time of SGHMC's position on $U = \tfrac12A\theta^2$ from its matrices $F$ and $Q$, as in the proof of {prf:ref}`thm-cost-pass`.
+# *Write it yourself.* Compute the autocorrelation time of SGHMC's position on $U = \tfrac12A\theta^2$ from its matrices $F$ and $Q$, as in {prf:ref}`thm-linear-tau`.
 # Assignment 2 of the {doc}`coursework </book/practice/teaching>` has the step itself.
 #
 # ~~~python

@@ -43,10 +43,10 @@ lab.algorithms.sgnuts_energy = lab.sgnuts(
   },
 );
 
-// Repaired: a palindromic step, in which friction acts on the mean of the momenta before and after, and equal weights.
+// Corrected: a palindromic step, in which friction acts on the mean of the momenta before and after, and equal weights.
 // θ ← θ + ½εr, r' = r − ε∇Ũ(θ) − ½εC(r + r') + N(0, 2(C − B̂)ε), θ ← θ + ½εr'.
 lab.algorithms.sgnuts_repaired = lab.sgnuts(
-  "SGNUTS repaired",
+  "SGNUTS corrected",
   function (position, momentum, parameters, noise) {
     const { step_size, friction, noise_estimate } = parameters;
     const root = lab.injected_root(friction, noise_estimate, step_size), half = step_size / 2;

@@ -1,4 +1,4 @@
-// SGNUTS with the weights of NUTS and repaired, in the double well: weights exp(−H) count the energy twice; book/tutorial/sgnuts.
+// SGNUTS with the weights of NUTS and corrected, in the double well: weights exp(−H) count the energy twice; book/tutorial/sgnuts.
 (function () {
   "use strict";
   const DRAWS = 2000, FRICTION = 3, landscape = lab.landscapes.double_well;
@@ -45,10 +45,10 @@
 
   lab.figures.sgnuts = {
     name: "sgnuts",
-    title: "SGNUTS, with NUTS's weights and repaired",
+    title: "SGNUTS, with NUTS's weights and corrected",
     unit: "state",
     controls: [
-      { name: "step_size", words: "step size", symbol: "ε", least: 0.025, most: 0.2, scale: "log", digits: 3, value: 0.025 },
+      { name: "step_size", words: "step size", symbol: "ε", least: 0.025, most: 0.1, scale: "log", digits: 3, value: 0.025 },
       { name: "noise_variance", words: "variance of the gradient noise", symbol: "V", least: 0, most: 8, step: 0.5, digits: 1, value: 4 },
     ],
     presets: [
@@ -59,7 +59,7 @@
     ],
     run,
     see: ({ weighted, repaired }) => `The target's mean energy is ${lab.said(TRUE_ENERGY, 2)}. With NUTS's weights, exp(−H), the draws have ${lab.said(weighted.energy, 2)} ± ${lab.said(2 * weighted.error, 2)}`
-      + `${weighted.energy < TRUE_ENERGY - 4 * weighted.error ? ": too low, the energy is counted twice" : ""}. Repaired, with equal weights and the palindromic step, they have `
+      + `${weighted.energy < TRUE_ENERGY - 4 * weighted.error ? ": too low, the energy is counted twice" : ""}. Corrected, with equal weights and the palindromic step, they have `
       + `${lab.said(repaired.energy, 2)} ± ${lab.said(2 * repaired.error, 2)}.`,
     panels: [
       {
@@ -74,21 +74,21 @@
       },
       {
         height: 270,
-        alt: () => "Histograms of θ₂ against the true density: with NUTS's weights too narrow, repaired on it.",
+        alt: () => "Histograms of θ₂ against the true density: with NUTS's weights too narrow, corrected on it.",
         draw(context, box, run, shown) {
           const to = Math.round(shown / run.length * DRAWS);
           lab.histogramView(context, box, {
             title: "Draws of θ₂, along the bowl", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.72, bins: 32, label: "θ₂",
-            series: [{ values: run.repaired.draws, to, colour: WINE, words: "repaired" }, { values: run.weighted.draws, to, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
+            series: [{ values: run.repaired.draws, to, colour: WINE, words: "corrected" }, { values: run.weighted.draws, to, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
           });
         },
       },
       {
         height: 270,
-        alt: ({ weighted, repaired }) => `Running mean of the energy: repaired it comes to ${lab.said(repaired.energy, 2)}, with NUTS's weights to ${lab.said(weighted.energy, 2)}; the truth is ${lab.said(TRUE_ENERGY, 2)}.`,
+        alt: ({ weighted, repaired }) => `Running mean of the energy: corrected it comes to ${lab.said(repaired.energy, 2)}, with NUTS's weights to ${lab.said(weighted.energy, 2)}; the truth is ${lab.said(TRUE_ENERGY, 2)}.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
           title: "Mean energy so far, two standard errors", length: DRAWS, shown: shown / run.length * DRAWS, range: [-0.8, 0.6], truth: TRUE_ENERGY, label: "mean of U", unit: "draw",
-          series: [{ running: run.repaired.running, colour: WINE, words: "repaired" }, { running: run.weighted.running, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
+          series: [{ running: run.repaired.running, colour: WINE, words: "corrected" }, { running: run.weighted.running, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
         }),
       },
     ],

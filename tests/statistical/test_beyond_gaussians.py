@@ -22,7 +22,7 @@ from sgmc.kernels import SGHMC, SGLD
 from sgmc.models import control_variates
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.potentials import Potential
-from sgmc.splittings import flows, sghmc_chain
+from sgmc.splittings import flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, NoisyGradient
 from tests.checks import z_bound
 
@@ -380,6 +380,36 @@ def test_on_a_cubic_energy_the_work_has_a_remainder_that_is_even_in_time():
     )
     # With v' twice it would be wrong by more than the noise of a kick allows.
     assert np.abs(remainder + step_size**3 / 12 * after**3).max() > 1e-3
+
+
+def growth(step_size, friction, curvatures):
+    """By how much a palindromic step with the mass 1 − ½εC multiplies the distance of
+    two chains with the same noise, |x|² + |x + 2w/C|², at worst: lem-convex-contraction.
+    """
+    mass = 1 - 0.5 * step_size * friction
+    to_momentum = torch.tensor([[1.0, 0.0], [0.0, mass]], dtype=DOUBLE)
+    to_norm = torch.tensor([[1.0, 0.0], [1.0, 2 / friction]], dtype=DOUBLE)
+    change = to_norm @ torch.linalg.inv(to_momentum)
+    splitting, worst = flows.palindromic(step_size, friction, mass=mass), 0.0
+    for curvature in curvatures:
+        step = linear_chain(splitting, torch.full((1, 1), float(curvature)).double())
+        moved = change @ step.transition @ torch.linalg.inv(change)
+        worst = max(worst, float(torch.linalg.matrix_norm(moved, 2)))
+    return worst
+
+
+@pytest.mark.parametrize("step_size", [0.1, 0.01])
+@pytest.mark.parametrize("friction", [3.0**0.5, 2.0, 3.0])
+def test_two_chains_with_the_same_noise_approach_each_other_on_convex_energies(
+    step_size, friction
+):
+    # The curvatures of the valley lie between m = ½ and L = 5/2, and C² ≥ m + L. With
+    # less friction the distance may grow in a step.
+    curvatures = np.linspace(0.5, 2.5, 41)
+    assert growth(step_size, friction, curvatures) <= 1 - 0.5 * step_size / (
+        2 * friction
+    )
+    assert growth(step_size, 1.2, curvatures) > 1.005
 
 
 # Noise that depends on the position
