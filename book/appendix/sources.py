@@ -9,7 +9,7 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 47 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 48 minutes · Running: about 5 seconds
 # ```
 #
 # The paper behind this book, two reports of others who repeated it, and the slides of two courses make some sixty claims; this page has each of them with its page, its number and ours, and says in a sentence or two whether we found the same.

@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 18 minutes to read, 20 to play · Running: about 25 seconds
+# Page 10 of 12 · 21 minutes to read, 20 to play · Running: about 25 seconds
 # ```
 #
 # ```{index} ! Bayesian neural network, ! ensemble of sampled networks

@@ -9,7 +9,7 @@
 # # Measuring the noise
 #
 # ```{div} page-head
-# Page 9 of 12 · 18 minutes to read, 15 to play · Running: about 8 seconds
+# Page 9 of 12 · 19 minutes to read, 15 to play · Running: about 8 seconds
 # ```
 #
 # ```{index} ! noise estimate, ! B̂

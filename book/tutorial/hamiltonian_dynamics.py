@@ -9,7 +9,7 @@
 # # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Page 3 of 12 · 21 minutes to read, 15 to play · Running: about 5 seconds
+# Page 3 of 12 · 22 minutes to read, 15 to play · Running: about 5 seconds
 # ```
 #
 # ```{index} ! Hamiltonian dynamics, ! leapfrog, ! shadow energy

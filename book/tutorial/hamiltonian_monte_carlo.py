@@ -9,7 +9,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 21 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 22 minutes to read, 15 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! HMC, ! Hamiltonian Monte Carlo, ! typical set, ! resonance

@@ -9,7 +9,7 @@
 # # Markov chains
 #
 # ```{div} page-head
-# Page 2 of 12 · 21 minutes to read, 15 to play · Running: about 5 seconds
+# Page 2 of 12 · 23 minutes to read, 15 to play · Running: about 5 seconds
 # ```
 #
 # ```{index} ! Markov chain, ! detailed balance, ! Metropolis
