@@ -318,8 +318,8 @@ claim(
 # The number must be drawn before the path begins, so that the proof holds for each number ({prf:ref}`thm-random-steps`).
 #
 # How much is at stake can be computed.
-# In the bowl $L$ steps turn the ball by the angle $L\omega$, with $\omega = 2\arcsin\frac\varepsilon2$ for leapfrog ({ref}`ex-leapfrog-bowl`), so the mean of $\theta'$ given $\theta$ is $\theta\cos L\omega$, as if the exact ball had turned that far.
-# Without rejections, which are rare at small steps, $\theta$ therefore has the autocorrelations $\rho_k = (E\cos L\omega)^k$, with the mean over the random $L$; and because $\theta'^2 - 1$ has the mean $(\theta^2 - 1)\cos^2L\omega$ up to order $\varepsilon^2$, the square has $(E\cos^2L\omega)^k$.
+# In the bowl $L$ steps turn the ball by the angle $L\omega$, with $\omega = 2\arcsin\frac\varepsilon2$ for leapfrog ({ref}`ex-frequency`), so the mean of $\theta'$ given $\theta$ is $\theta\cos L\omega$, as if the exact ball had turned that far.
+# Without rejections, which are rare at small steps, $\theta$ therefore has the autocorrelations $\rho_k = (E\cos L\omega)^k$, with the mean over the random $L$; and because $\theta^2$ less its mean shrinks by $\cos^2L\omega$ on average, $\theta^2$ has $(E\cos^2L\omega)^k$.
 # The autocorrelation time {eq}`eq-tau` is then $(1 + \rho_1)/(1 - \rho_1)$.
 # {numref}`fig-resonance` has the effective samples per gradient for the slower of the two: with a fixed number they fall to nothing at $\varepsilon L = \pi$, with a random one they do not.
 
