@@ -124,7 +124,7 @@ plt.show()
 # $$ (eq-bayes)
 #
 # The sign $\propto$ leaves out the factor that makes $\pi$ integrate to one.
-# That factor is an integral over all $\theta$, which can hardly ever be computed. It is not needed, either: in the *energy*, which is a sum over the data, it is only an additive constant, and the samplers of this book use nothing but gradients and differences of the energy:
+# That factor is an integral over all $\theta$, which can hardly ever be computed. It is not needed, either: in the *energy* $U$ it is only an additive constant, and the samplers of this book use nothing but gradients and differences of $U$:
 #
 # $$
 # \begin{gathered}
@@ -157,10 +157,10 @@ plt.show()
 #
 # ## Sample, predict, average
 #
-# These are the three statements of the code above.
+# The heading names the three statements of the first code cell.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
 # It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. (One chain of 5,000 steps proves little about a density in 39,760 dimensions; it serves as an example here, and page 10 asks whether such a chain has arrived.)
-# (Why the noise does this, what the two numbers mean and why a step may look at 200 digits only, comes later.)
+# (Why the noise does this, what the numbers `1e-5` and `0.01` mean and why a step may look at 200 digits only, comes later.)
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
@@ -217,13 +217,15 @@ claim(
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 #
-# One by one, the sampled networks are *surer* of letters than the trained one, and on average they make more than twice as many errors on digits as their average does, because it carries the noise of one sample.
+# On average a sampled network is *surer* of letters than the trained one, and it makes more than twice as many errors on digits as the average of all, because it carries the noise of one sample.
 # So no single network knows that it does not know.
 # They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
 # %% tags=["hide-input"]
 single = predictive_entropy(networks[:, on_letters]).mean()
-single_error = sum(error_rate(p[on_digits], digits_right) for p in networks) / 150
+single_error = sum(error_rate(p[on_digits], digits_right) for p in networks) / len(
+    networks
+)
 claim(
     "Mean entropy on letters of single sampled networks, over that of the trained one",
     single / predictive_entropy(point[on_letters]).mean(),
@@ -327,7 +329,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** the averaging does it, not the networks.
+# **To remember:** no single network knows its doubt; it comes from averaging networks that disagree.
 #
 # We needed samples from a density in 39,760 dimensions which is known up to a constant, and whose energy is a sum over all the data.
 # The rest of the tutorial is about how to get them, and how to know that one has.
@@ -335,7 +337,7 @@ claim(
 #
 # ## Change it
 #
-# * Keep one network in place of 150: set `num_samples=150` to `num_samples=1`. One sample is as sure as the trained network or surer, lets about twice as many letters through and errs five points more often: the claims on what the average gains show ✗.
+# * Keep one network in place of 150: set `num_samples=150` to `num_samples=1`. One sample is as sure as the trained network or surer, lets about twice as many letters through as the average and errs five points more often: the claims on what the average gains show ✗.
 # * In `features` set `torch.arange(4)` to `torch.arange(8)` (and `5, 4` below to `5, 8`), as many features as observations: the band outside the data becomes about fifty times wider, and the claim on its width shows ✗.
 # * In the regression set `prior_variance=4.0` to `prior_variance=0.01`. The prior now holds the weights near zero, and the band at $x = 2$ is several times narrower: away from the data, the prior determines the width of the band.
 #
@@ -412,7 +414,7 @@ claim(
 # \end{aligned}
 # $$
 #
-# because $\sum_sP_s(k) = S\bar P(k)$; the Kullback–Leibler divergence $\mathrm{KL}$ is never negative. The term measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself. The letter of {numref}`fig-letter-network` was chosen by it.
+# because $\sum_sP_s(k) = S\bar P(k)$; the Kullback–Leibler divergence $\mathrm{KL}$ is never negative. The term measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself. The letter of {numref}`fig-letter-network` was chosen to make the first term large.
 # ```
 #
 # ## Further reading

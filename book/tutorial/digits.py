@@ -34,7 +34,7 @@ from sgmc.posteriors import NetworkPosterior
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-# It does in half a per cent of the coordinates, which does no harm.
+# ½εV̂ exceeds the friction in half a per cent of the coordinates; no harm is done.
 warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
 
 # %% [markdown]
@@ -43,7 +43,7 @@ warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
 #
 # At first sight it is not.
 # {numref}`fig-digits-mistakes` shows test digits that one sampled network gets wrong, often with near certainty; it errs on more than one digit in ten, and a trained network on one in sixteen.
-# But the average of two hundred such networks, in the second line of each title, gets most of these digits right.
+# But the average of two hundred such networks, in the last line of each title, gets most of these digits right.
 
 # %%
 train, test = digits()
@@ -74,23 +74,23 @@ def walk(kernel):
 first = walk(measured)
 one, average = first["digits"][-1, 0], first["digits"][warm_up:, 0].mean(0)
 
-# %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: its answer and, below, that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: the class, the network's answer and that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands its class, the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
 missed = (one.argmax(-1) != test.targets).nonzero()[:, 0]  # sorted by class
 missed = missed[torch.linspace(0, len(missed) - 1, 8).round().long()]
-figure, panels = plt.subplots(2, 4, figsize=(5.6, 3.9))
+figure, panels = plt.subplots(2, 4, figsize=(5.6, 4.2))
 for axes, i in zip(panels.flat, missed.tolist(), strict=True):
     axes.imshow(test.inputs[i].view(28, 28), cmap="gray_r")
     answers = (
         f"{who}: {int(p[i].argmax())} ({float(p[i].max()):.2f})"
         for who, p in (("one", one), ("200", average))
     )
-    axes.set_title("\n".join(answers), fontsize=9)
+    axes.set_title("\n".join((f"a {test.targets[i]}", *answers)), fontsize=9)
     axes.axis("off")
 plt.show()
 
 # %% [markdown]
 # *A guess before you read on.*
-# How many of these networks must one average to err no more often than the trained network: three, ten, or a hundred?
+# How many of these networks must one average to err no more often than the trained network: five, twenty, or a hundred? And does it matter which?
 #
 # ## The posterior of a network
 #
@@ -124,7 +124,7 @@ kernels = {
 # %% [markdown]
 # The fifth, `measured` of the beginning of this page, is the fourth with $\hat B$ measured in each minibatch as on {doc}`page 9 </book/tutorial/estimating_the_noise>`.
 # The learning rates look small because $U$ is a sum over 4,000 digits: $\eta N$, here from 0.04 to 1.6, is the usual learning rate, that of a loss which is a mean.
-# Where $U$ is flat, momentum lets the walk drift at the effective rate $\eta/\alpha$, so SGHMC is ten times as fast as SGLD there.
+# Where $U$ is flat, momentum lets the walk drift at the effective rate $\eta/\alpha$, with $\alpha$ the second number of `from_learning_rate` (page 8), so SGHMC is ten times as fast as SGLD there.
 # SGLD cannot follow with a larger $\eta$, because the steepest direction sets a limit to $\eta$, whereas momentum raises $\eta/\alpha$ at the same $\eta$.
 
 # %% tags=["hide-input"]
@@ -152,7 +152,7 @@ for name, values in lengths.items():
     axes.plot(epochs, values / posterior.dim, style, color=colour, label=name)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
 axes.set(xlabel="epoch", ylabel=r"$|\theta|^2 / d$")
-axes.legend(loc=(0.52, 0.14))
+axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
@@ -209,7 +209,7 @@ claim(
 # What the networks agree on is what the data say; the noise, which is different in each, averages out.
 
 
-# %% mystnb={"figure": {"caption": "Error (above) and log loss (below) on the test digits of the average of $S$ networks of SGHMC with $\\hat B$: spread evenly over the last hundred epochs (thick), or consecutive (thin). Grey: single networks of SGD with momentum, the mean of their scores over its last hundred epochs.", "name": "fig-digits-curves"}, "image": {"alt": "In both panels two curves fall from the same height to the same depth as the number of networks grows to 200, the thick one much sooner than the thin one. The error's thick curve passes the grey line at about five networks, the log loss comes down to its grey line at the end."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Error (above) and log loss (below) on the test digits of the average of $S$ networks of SGHMC with $\\hat B$: spread evenly over the last hundred epochs (thick), or consecutive (thin). Grey: single networks of SGD with momentum, the mean of their scores over its last hundred epochs.", "name": "fig-digits-curves"}, "image": {"alt": "In both panels two curves fall from the same height to the same depth as the number of networks grows to 200, the thick one much sooner than the thin one. The error's thick curve passes the grey line at about five networks, that of the log loss at a little over ten; the thin curves reach their grey lines at about a hundred."}} tags=["hide-input"]
 def scores(probabilities):
     """Error and log loss on the test digits of predictions (…, n, 10)."""
     return torch.tensor(
@@ -245,18 +245,18 @@ plt.show()
 # {numref}`fig-digits-curves` answers the guess.
 # Of networks that lie far apart on the path, about five make an average that errs about as often as the trained network, and fifty are as good as two hundred.
 # Of consecutive ones it takes about a hundred, because a network and the next, half an epoch later, are nearly the same: what counts is not the number of samples, but how independent they are.
-# The log loss of the average of two hundred is a fifth of that of its members; on 1,000 digits it cannot be told from the trained network's.
+# The log loss of the average of two hundred is about a sixth of that of its members; on 1,000 digits it cannot be told from the trained network's.
 #
-# Two hundred networks of the *optimiser* do not do that.
+# Averaging two hundred networks of the *optimiser* gains almost nothing.
 # Along its path the networks are nearly the same one, so there is nothing to average out; the gain comes from the disagreement of the samples.
 # (Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.)
 #
 # {numref}`fig-digits-walks` has all five walks.
 # The measured $\hat B$, which corrected the length, makes no difference to the predictions that 1,000 digits could show.
 # SGLD's average is worse than SGHMC's, most clearly in the log loss.
-# That it has not arrived is not the only reason: with twice the step $\lvert\theta\rvert^2$ comes close to $d$, and yet the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
+# That it has not arrived is not the only reason: with twice the step $\lvert\theta\rvert^2$ rises to nine tenths of $d$, and yet the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
-# %% mystnb={"figure": {"caption": "The five walks: error and log loss on the test digits of single networks (mean over the last hundred epochs, open) and of their average (filled).", "name": "fig-digits-walks"}, "image": {"alt": "Two panels with a row for each walk, an open circle and a filled one. For the two optimisers the circles nearly coincide; for SGLD and both kinds of SGHMC the filled circle lies far to the left of the open one, below the optimisers in error for SGHMC, and level with them in log loss."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The five walks: error and log loss on the test digits of single networks (mean over the last hundred epochs, open) and of their average (filled).", "name": "fig-digits-walks"}, "image": {"alt": "Two panels with a row for each walk, an open circle and a filled one. For the two optimisers the circles nearly coincide; for SGLD and both kinds of SGHMC the filled circle lies far to the left of the open one, for SGHMC a little to the left of the optimisers in error and near them in log loss."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(6.4, 2.4), sharey=True)
 for column, axes in enumerate(panels):
     for row, name in enumerate(reversed(kernels)):
@@ -267,11 +267,13 @@ for column, axes in enumerate(panels):
         axes.plot(ends[1], row, "o", color=colour)
     axes.set(yticks=range(len(kernels)), yticklabels=list(reversed(kernels)))
 panels[0].set(xlabel="error", xlim=(0, None))
-panels[1].set(xlabel="log loss (nats)", xscale="log")
+panels[1].set(xlabel="log loss (nats)", xscale="log", ylim=(-0.5, 4.5))
+panels[1].set_xticks((0.2, 0.5, 1), ("0.2", "0.5", "1"))
+panels[1].minorticks_off()
 plt.show()
 
 # %% [markdown]
-# So the practical conclusion of this small trial: the average of SGHMC's networks errs on about one digit in eighteen where a trained network errs on one in sixteen, at the same log loss, and costs a walk of 160 epochs and two hundred networks to store. (Five networks that are trained apart do better still for the same number of gradients: {doc}`/book/practice/what_should_i_use`.)
+# So the practical conclusion of this small trial: the average of SGHMC's networks errs on about one digit in eighteen, SGD with momentum on one in sixteen and plain SGD on one in seventeen, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store. (Five networks that are trained apart do better still for the same number of gradients: {doc}`/book/practice/what_should_i_use`.)
 
 # %% tags=["hide-input"]
 for statement, value, bound, because in (
@@ -375,9 +377,9 @@ claim(
 #
 # ## Change it
 #
-# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: the claim on SGLD's length shows ✗, because it now comes close to $d$; look at the average, which is no better.
-# * Set `num_kept, warm_up = 320, 120` to `120, 40`: the claims on the lengths show ✗, because neither sampler has had the time.
-# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them: the length falls to 0.984, the lower edge of its claim.
+# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: the claim on SGLD's length shows ✗, because it rises to nine tenths of $d$; look at the average, which is no better.
+# * Set `num_kept, warm_up = 320, 120` to `120, 40`: the claims on the lengths show ✗, because no sampler has had the time.
+# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them: the length falls to 0.984, just below the edge of its claim, which shows ✗.
 #
 # ## Exercises
 #
@@ -443,7 +445,7 @@ claim(
 # ```{solution} ex-digits-sgld
 # :class: dropdown
 #
-# Look at $\lvert\theta\rvert^2$ first. With $\eta = 8\cdot10^{-4}$ it comes close to $d$ in 160 epochs. That need not help the average, because the step grows too large for the steep directions before it is large enough for the flat ones. With $\eta = 1.6\cdot10^{-3}$ the steps in the steep directions may no longer be stable at all; then the log loss of the average rises, and $\lvert\theta\rvert^2$ may pass $d$ by far.
+# Look at $\lvert\theta\rvert^2$ first. With $\eta = 8\cdot10^{-4}$ it rises to $0.9d$ in 160 epochs. That need not help the average, because the step grows too large for the steep directions before it is large enough for the flat ones. With $\eta = 1.6\cdot10^{-3}$ the steps in the steep directions may no longer be stable at all; then the log loss of the average rises, and $\lvert\theta\rvert^2$ may pass $d$ by far.
 # ```
 #
 # ## Further reading

@@ -136,7 +136,7 @@ show_scoreboard(10)
 #
 # ## From the examples of a minibatch
 #
-# By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and $V$ is their covariance over the data, times $N^2/n$.
+# By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and $V$ is their covariance over the data, times $N^2/n$ (with replacement; without, by the factor $(N - n)/(N - 1)$ less).
 # We do not know the covariance over all the data, but the covariance over the minibatch estimates it {cite:p}`ahn2012`.
 #
 # ```{prf:definition} Estimates of the gradient noise
@@ -220,7 +220,7 @@ for how, minibatches in (
 #
 # There is one condition, $\tfrac12\varepsilon\hat V \preceq C$, and it is a real one.
 # A variance cannot be negative, so where an estimate exceeds the friction the {term}`kernel` *clips*: it injects nothing there.
-# In one dimension the covariance of the step's noise is then $2\varepsilon\bigl(B + E[\max(C - \hat B, 0)]\bigr)$, and since $E[\hat B] = B$ this means the temperature
+# In one dimension the variance of the step's noise is then $2\varepsilon\bigl(B + E[\max(C - \hat B, 0)]\bigr)$, and since $E[\hat B] = B$ this means the temperature
 #
 # $$
 # T = 1 + \frac{E[\max(\hat B - C, 0)]}C.
@@ -253,7 +253,7 @@ def coin_step(theta, r, friction, pair, xi):
 
 # %% [markdown]
 # In the package, `SGHMC(step_size, friction, noise_estimate=OnlineNoise())` does this for any posterior: it asks for the gradient and for the diagonal $\hat V$ of the same minibatch.
-# `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$, which is unbiased only where $V$ does not change along the path.
+# `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$; the average is unbiased only where $V$ does not change along the path.
 # {numref}`fig-estimate-coins` has the coin's temperature for four frictions, with the last minibatch alone and with an average, which for $\lambda = 0.9$ has the variance of a plain mean over $(1 + \lambda)/(1 - \lambda) = 19$ minibatches.
 
 # %% tags=["hide-input"]
@@ -319,7 +319,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# From $C = 2B$ on nothing is clipped, and the estimate that is never right gives exactly the right temperature, within the error bars in the measurement: this answers the guess.
+# From $C = 2B$ on nothing is clipped, and the estimate that is never right gives the right temperature, exactly by the formula and within the error bars when measured: this answers the guess.
 # Between $B$ and $2B$ averaging helps, because the average exceeds the friction less often.
 # Below $C = B$ nothing makes the temperature 1.
 
@@ -358,10 +358,10 @@ claim(
 )
 
 # %% [markdown]
-# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right, the better the more steps there are in a unit of time, because their sum is then nearly Gaussian.
+# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right. They improve with the number of steps in a unit of time, because the sum of the steps' noise is then nearly Gaussian.
 #
 # Which of the three kinds to take, and how much friction to give it, is a matter of the model; {doc}`/book/further/choosing_the_estimate` compares them on a logistic regression.
-# The full matrix is unbiased, but expensive; the diagonal is free, and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most what the correlations are beside the friction.
+# The full matrix is unbiased, but expensive; the diagonal is free, and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most the largest eigenvalue of $B - \operatorname{diag}B$ in absolute value over $C$.
 # The rule of that page: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
 # Clipping is the price of too little friction. If you cannot afford the friction, which makes the chain slow, reduce the noise itself, by larger minibatches or by control variates.
 #
@@ -372,7 +372,7 @@ claim(
 #
 # * In the runs of the coin set `noise_estimate=online` to `noise_estimate=0.0`: nothing is taken away, and the four claims on the temperature of the coin show ✗. What was measured is near $1 + B/C$.
 # * In `coin_step` set `100**2 / 2` to `100 / 2`, a factor of $N$ that is easily forgotten: ten steps differ from the package's, and the claim shows ✗.
-# * In the figure's cell set `NoisyGradient(Gaussian.standard(1), 4.0)` to `NoisyGradient(Gaussian.standard(1), 8.0)`: the noise has doubled, and the points leave the line, by as much as a $\hat B$ that is too small by 0.2.
+# * In the cell of {numref}`fig-estimate-temperature` set `NoisyGradient(Gaussian.standard(1), 4.0)` to `NoisyGradient(Gaussian.standard(1), 8.0)`: the noise has doubled, and the points leave the line, by as much as a $\hat B$ that is too small by 0.2.
 #
 # ## Exercises
 #
@@ -385,7 +385,7 @@ claim(
 # ```{solution} ex-estimate-centring
 # :class: dropdown
 #
-# $\frac1{n-1}\sum g_ig_i^\top$ exceeds the centred sum by $\frac n{n-1}\bar g_S\bar g_S^\top$, and $N\bar g_S$ is the likelihood's part of $\nabla\tilde U$, with mean $G$ and covariance $V$. So $\hat V$ grows by $\frac{1}{n-1}(V + GG^\top)$.
+# $\frac1{n-1}\sum g_ig_i^\top$ exceeds the centred sum by $\frac n{n-1}\bar g_S\bar g_S^\top$, and $N\bar g_S$ is the likelihood's part of $\nabla\tilde U$, with mean $G$ and covariance $V$. So its expectation grows by $\frac{1}{n-1}(V + GG^\top)$.
 # The first term is a matter of $1/n$. In equilibrium the average of $GG^\top$ is about $\nabla^2U \approx \frac nNV$, so the second is even smaller. Far from the mode, as at the start of a run, $G$ is as large as $N$ gradients that all agree, and the uncentred estimate takes the slope for noise; the chain is clipped or cooled on its way down.
 # ```
 #

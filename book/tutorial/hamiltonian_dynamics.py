@@ -114,7 +114,7 @@ show_scoreboard(3)
 #
 # {numref}`fig-ball` follows it through the bowl.
 # At the rim the ball stands still, and all its energy is height; at the bottom all its energy is motion.
-# In the plane of $\theta$ and $r$ this exchange is the circle, which stays at one distance from the middle because the energy, half the square of that distance, stays the same.
+# In the plane of $\theta$ and $r$ the state goes round a circle, because the energy, half the squared distance from the middle, stays the same.
 
 
 # %% mystnb={"figure": {"caption": "A ball in the bowl $U = \\tfrac12\\theta^2$, let go at $\\theta = -1.4$, at four times. Upper: the ball in the landscape; the arrow is its momentum, the dashed line its total energy. Lower: the same ball in the plane of position and momentum, with its path so far.", "name": "fig-ball"}, "image": {"alt": "Four times side by side. Above, a ball in a bowl: at rest high on the left, then moving down to the right, fastest at the bottom, and slower on its way up. Below, the point of its position and momentum goes clockwise along a circle, from the left over the top."}} tags=["hide-input"]
@@ -206,7 +206,7 @@ def leapfrog_step(gradient, theta, r, step_size):
 # ```
 #
 # Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and conserves volume, but it does not read the same backwards, and is not reversible.
-# Explicit Euler is neither.
+# Explicit Euler neither conserves volume nor is it reversible.
 # {numref}`fig-area` shows what volume means, in a double well $U = -2\theta^2 + \theta^4$, where the motion has no elementary formula.
 
 # %% mystnb={"figure": {"caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of $H$, on which the exact dynamics runs.", "name": "fig-area"}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}} tags=["hide-input"]

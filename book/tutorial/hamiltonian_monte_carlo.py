@@ -43,7 +43,7 @@ warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never m
 # Take a standard Gaussian in $d$ dimensions.
 # Its density is largest at the mode, $\theta = 0$, but the squared distance of a sample from there, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$.
 # For large $d$ the distance itself is therefore $\sqrt d$, give or take $1/\sqrt2$.
-# Nearly all the probability lies in a thin shell, the *typical set*: inside it the density is larger, but there is hardly any room.
+# Nearly all the probability lies in a thin shell, the *typical set*: nearer to the mode the density is larger, but there is hardly any room.
 # The upper part of {numref}`fig-typical-set` shows the shell, the lower part two ways to leave a point in it.
 
 # %% mystnb={"figure": {"caption": "A standard Gaussian. Upper: the density of the distance from the mode, in 1, 10 and 100 dimensions. Lower: 100 dimensions; the distance from the mode along twenty paths that leave a sample $\\theta$ in random directions $r$: on straight ones, $\\theta + tr$ (black), and on those of a rolling ball, $\\theta\\cos t + r\\sin t$ (blue). Grey: the shell, $\\sqrt d \\pm 2$.", "name": "fig-typical-set"}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to pi, twenty black curves that soon rise from the grey band, and twenty blue ones that stay in it."}} tags=["hide-input"]
@@ -216,7 +216,7 @@ plt.show()
 # {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
 # This answers the guess: acceptance does not deteriorate with the length of a path.
-# In the bowl $H$ is the conserved $\tilde H$ and $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
+# In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # So what limits the length of a path is the gradients that it costs, and not rejections.
 # A chain without rejections is not useless, though: in the bowl its bias is of order $\varepsilon^2$, and can be made small.
 # With the gradient of a minibatch there will be no other choice.
@@ -378,13 +378,14 @@ claim(
 )
 
 # %% [markdown]
-# In {numref}`fig-live-hmc`, a valley with $\ell = 1$ and $s = \frac13$, bring $\varepsilon$ near the limit $2s$ to see rejections that keep the variances right, and take 16 steps of 0.196 to see a resonance that no rejection betrays.
+# {numref}`fig-live-hmc` has a valley with $\ell = 1$ and $s = \frac13$.
+# Bring $\varepsilon$ near the limit $2s$ to see rejections that keep the variances right, and take 16 steps of 0.196 to see a resonance that no rejection betrays.
 #
 # ```{live} hmc
 # :name: fig-live-hmc
 # :alt: Samples on the contours of a long valley, one cross of a rejected proposal, and the path of the last proposal, an arc towards the left end; the last hundred values, which go everywhere; and the mean squared jump against the number of steps, a wave that falls to zero at every half turn, with the point of this run at its top.
 #
-# Live: 500 samples of HMC in the valley. Above, the samples and the path of the last proposal; below left, the coordinate along the valley; below right, how far $\lvert\theta_1\rvert$ jumps from sample to sample, which resonance brings to zero.
+# Live: 500 samples of HMC in the valley, with their variances in the line below the controls. Above, the last hundred samples and the path of the last proposal; below left, the coordinate along the valley; below right, how far $\lvert\theta_1\rvert$ jumps from sample to sample, which resonance brings to zero.
 # ```
 #
 # How does HMC compare with its relatives?

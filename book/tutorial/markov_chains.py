@@ -368,7 +368,7 @@ plt.show()
 #
 # All of this holds once a chain has reached its stationary distribution, and no chain shows by itself that it has.
 # One thing can be checked: chains that started in different places should have become indistinguishable.
-# The diagnostic $\hat R$ ({term}`R-hat`) is the standard deviation of all samples together, divided by that within the single chains; it is near 1 if the chains agree.
+# The diagnostic $\hat R$ ({term}`R-hat`) halves the chains, replaces the samples by the normal scores of their ranks, and divides the standard deviation of all of them together by that within the halves.
 # It is near 1 if all chains see the same distribution, and above 1.01 one should be suspicious {cite:p}`vehtari2021`.
 #
 # {numref}`fig-bad-chains` has one good run and four bad ones, of four chains each.
@@ -421,7 +421,7 @@ panels[-1, 1].set_xlabel(r"$\theta$")
 plt.show()
 
 # %% [markdown]
-# * *Short steps*: the chains crawl, as at the left end of {numref}`fig-walk-steps`.
+# * *Short steps*: the chains crawl, still shorter than at the left end of {numref}`fig-walk-steps`.
 # * *Stuck*: the modes are so far apart that each chain stays in its own. All samples together look right, but only because two chains started in each mode.
 # * *Drift*: the chains are still on their way from distant starts, and no warm-up was thrown away.
 # * *Missing mode*: all chains started in the same mode. They agree, and they are wrong.

@@ -38,10 +38,10 @@ use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
-# For this page and half of the next we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left two numbers to choose. The second is the subject of this page: how long should a trajectory be?
+# For this page we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left two numbers to choose. The second is the subject of this page: how long should a trajectory be?
 # One that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
 # {numref}`fig-turn-times` shows six trajectories on a ridge.
-# Each runs away from its start, up to the dot, and then comes back; a momentum across the ridge soon does, one along it goes far.
+# Each runs away from its start, up to the dot, and then comes back; one that starts across the ridge soon does, one that starts along it goes far.
 # No fixed number of steps suits all six, so let each trajectory decide for itself when to turn back.
 
 # %% mystnb={"figure": {"caption": "Distance from the start along six trajectories on a Gaussian with correlation 0.95: drawn until they first turn back (dots), then faintly.", "name": "fig-turn-times"}, "image": {"alt": "Six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go down and up after them."}} tags=["hide-input"]
@@ -104,7 +104,7 @@ show_scoreboard(11)
 # E[\theta'^2] = E[\theta^2] + 1.
 # $$ (eq-naive-growth)
 #
-# The variance grows by one with every sample, to 21 after twenty. The chain has no stationary distribution at all, because $\theta'^2 = \theta^2 + r^2$ says that $\lvert\theta\rvert$ grows in every single step.
+# This answers the guess: the variance grows by one with every sample, to 21 after twenty. The chain has no stationary distribution at all, because $\theta'^2 = \theta^2 + r^2$ says that $\lvert\theta\rvert$ grows in every single step.
 #
 # The reason is that the rule depends on where the path started.
 # Let the trajectory from $z = (\theta, r)$ stop at $z'$.
@@ -139,7 +139,7 @@ show_scoreboard(11)
 # Stop when the whole path turns.
 # One more rule is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, throw the new half away and stop.
 # A start inside that sub-tree would have stopped there, and would never have built this path.
-# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the first doubling is the pair 2, 3, which turns, and the growth ends with two states. So with the pair the path must not be kept.
+# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the first doubling is the pair 2, 3, which turns, and the growth ends with two states. So a new half that contains such a pair must be thrown away.
 # A turn of the *whole* path does no harm: from whichever state it was built, it is seen at the same moment, when the path is complete.
 #
 # In code, for one chain: instead of growing to the left, turn the path round, and always append at its end.
@@ -323,7 +323,7 @@ figure, axes = plt.subplots(figsize=(5.2, 3.4))
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
 for samples, style, name, colour in (
     (obvious, "-", "stop at the turn", "naive SGHMC"),
-    (torch.cat([exact[None], unchecked.samples]), ":", "sub-trees not checked", "NUTS"),
+    (torch.cat([exact[None], unchecked.samples]), ":", "sub-trees not checked", "HMC"),
     (torch.cat([exact[None], nuts.samples]), "-", "NUTS", "NUTS"),
 ):
     variance = samples.square().mean((1, 2))
@@ -334,7 +334,7 @@ plt.show()
 
 # %% [markdown]
 # Only the whole algorithm stays at 1, its row on the scoreboard.
-# Stopping at the turn leaves it at once, as the guess showed, and so does doubling without a look at the sub-trees of a new half.
+# Stopping at the turn leaves it at once, as {eq}`eq-naive-growth` predicts, and so does doubling without a look at the sub-trees of a new half.
 
 # %% tags=["hide-input"]
 for name, function, truth in (
@@ -376,7 +376,7 @@ claim(
 # **To remember:** go on until the ends approach each other, and choose by $e^{-H}$ among states that would all have built the same path.
 #
 # Does this survive a minibatch?
-# Its noise makes the path irreversible, and its energy cannot be read.
+# The noise of its gradient makes the path irreversible, and it does not show the energy, which is a sum over all the data.
 # {doc}`The next page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds an error in the obvious way to do so.
 #
 # ## Change it
@@ -508,4 +508,4 @@ claim(
 #
 # ## Further reading
 #
-# {cite:t}`hoffman2014` introduced the sampler, with slice sampling in place of weights. The weights are of {cite:t}`betancourt2017`, the criterion of {cite:t}`betancourt2013`; {cite:t}`durmus2023` prove that the chain converges.
+# {cite:t}`hoffman2014` introduced the sampler, with slice sampling in place of weights. The weights are due to {cite:t}`betancourt2017`, the criterion of {cite:t}`betancourt2013`; {cite:t}`durmus2023` prove that the chain converges.

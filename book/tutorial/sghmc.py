@@ -417,7 +417,7 @@ biases = {
 figure, axes = plt.subplots(figsize=(5.2, 3.0))
 axes.loglog(step_sizes, biases[True], "--", color=COLOURS["explicit Euler"])
 axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"])
-axes.text(0.02, 0.03, "gradient at the old position", color=COLOURS["explicit Euler"])
+axes.text(0.0065, 0.04, "gradient at the old position", color=COLOURS["explicit Euler"])
 axes.text(0.05, 1e-4, "gradient at the new position", color=COLOURS["SGHMC"])
 axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
 plt.show()

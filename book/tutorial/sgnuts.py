@@ -36,7 +36,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # %% [markdown]
 # NUTS finds its own path length, and SGHMC needs only minibatches.
 # In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`page 11 </book/tutorial/no_u_turn>`, with the steps of SGHMC.
-# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible; which state of the path it takes, the report says only in part, and what follows is our reading.
+# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible; how we read the report where it leaves something open, the section on the corrected sampler says.
 #
 # {numref}`fig-sgnuts-report` shows two versions of it in the bowl.
 # They differ in one line, the choice of a state from the finished path.
@@ -124,7 +124,7 @@ show_scoreboard(12)
 # The step backward in time is then flip, step, flip, with the density $p(Fz', Fz)$ from $z'$ to $z$: it is what the reversed film shows.
 #
 # SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but for a discrete step this takes more: it must at least read the same from both sides.
-# Algorithm 2 does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
+# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
 # $$
 # \begin{aligned}
@@ -220,12 +220,12 @@ claim(
 # Because without friction and noise the whole change of $H$ is the integrator's error, $W = \Delta H$.
 # With friction and noise $H$ changes because energy is exchanged, and the path visits high energies as rarely as it should; the weights make them rarer still, as {numref}`fig-sgnuts-weights` shows.
 
-# %% mystnb={"figure": {"caption": "The energy counted twice, in the bowl. Left: a path with friction and noise (dots); discs show the weights $\\exp(-H)$ of its states. Right: density of the energy $H$ of the states that such a path visits, $\\exp(-H)$, and of those that are chosen with weights $\\exp(-H)$, $2\\exp(-2H)$.", "name": "fig-sgnuts-weights"}, "image": {"alt": "Left: a path that winds around the origin of the phase plane; discs near the origin are large, those far from it hardly seen. Right: two falling curves, the one for the chosen states starts twice as high and falls twice as fast."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The energy counted twice, in the bowl. Left: a path with friction and noise (dots); discs show the weights $\\exp(-H)$ of its states. Right: density of the energy $H$ of the states that such a path visits, $\\exp(-H)$, and of those that are chosen with weights $\\exp(-H)$, $2\\exp(-2H)$.", "name": "fig-sgnuts-weights"}, "image": {"alt": "Left: a path that comes from far out towards the origin of the phase plane; its discs are tiny far out and large near the origin. Right: two falling curves, the one for the chosen states starts twice as high and falls twice as fast."}} tags=["hide-input"]
 generator, silent = (
     torch.Generator().manual_seed(3),
     NoisyGradient(Gaussian.standard(1), 4.0),
 )
-states = [torch.tensor([[1.5]]), torch.tensor([[0.0]])]
+states = [torch.tensor([[1.5]]), torch.tensor([[2.0]])]
 path = [torch.cat(states, 1)[0]]
 for _ in range(90):
     states = palindromic_step(*states, silent, generator)
@@ -252,13 +252,13 @@ plt.show()
 # :name: fig-live-sgnuts
 # :alt: A path of some sixty states in the double well, with discs for the weights; its brackets; histograms of two chains, the one with NUTS's weights narrower than the true density; and the running mean of the energy, too low with those weights, right where corrected.
 #
-# Live: SGNUTS as we read the report, with NUTS's weights, and corrected, $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path belongs to the first.
+# Live: SGNUTS with NUTS's weights, as we read the report, and corrected; $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path is one of the sampler with NUTS's weights.
 # ```
 #
 # ## The corrected sampler
 #
 # The correction is the palindromic step and equal weights.
-# With equal weights the choice becomes simple: the sample is always from the new half, and each of its states is equally likely. This is page 11's `grow` with that choice (its tests for a turn are folded):
+# With equal weights the choice becomes simple: the sample is always from the last half that was kept, and each of its states is equally likely. This is page 11's `grow` with that choice (its tests for a turn are folded):
 
 
 # %% tags=["hide-input"]
@@ -307,7 +307,7 @@ def one_tree(theta, step, max_depth, generator):
 #
 # Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
 # Both keep the momentum from tree to tree. With fresh momenta, which bring some of the heat back, the weights of NUTS give about 0.74.
-# The sampler as we read the report, which also drifts first, has no closed form; it gives about 0.78, because its second error, of order $\varepsilon$, widens the distribution that the weights make too narrow.
+# The variance of the sampler as we read the report, which also drifts first, has no closed form; it is about 0.78, because its second error, of order $\varepsilon$, widens the distribution that the weights make too narrow.
 
 # %% tags=["hide-input"]
 show_scoreboard(13)
@@ -378,7 +378,7 @@ claim(
 # It finds its path length by itself, but pays for steps that it throws away.
 # On a Gaussian with eight scales, SGHMC that keeps its momentum, and so has no length to choose, yields nearly five times as many effective samples per gradient.
 # {doc}`/book/further/sgnuts_measured` has these measurements, and {doc}`/book/studies/sgnuts_on_networks` those on networks.
-# The palindromic step is worth more than the sampler: it costs the same as Algorithm 2, has no bias in a bowl, and can be used by SGHMC itself.
+# The palindromic step is worth more than the sampler: it costs the same as {prf:ref}`alg-sghmc`, has no bias in a bowl, and can be used by SGHMC itself.
 #
 # **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian, at any stable step size, and up to a small error of the step elsewhere.
 #
@@ -387,14 +387,14 @@ claim(
 # Follow the scoreboard from the top.
 # Metropolis and HMC are right because they reject.
 # With minibatches nothing can be rejected, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
-# And what was right without noise (the weights of NUTS) can be wrong with it.
+# And what was right without friction and noise (the weights of NUTS) can be wrong with them.
 # The report's accuracy of 0.94 on MNIST did not show the last of these errors. All of them show in one variance that is known exactly.
 #
 # ## Change it
 #
-# * In `one_tree` set `if luck < 1 / k:` to `if k == 1:`, always the first new state: the plain lines differ from the package, and the claim shows ✗. (Would the sampler still be right?)
+# * In `one_tree` set `if luck < 1 / k:` to `if k == 1:`, always the first new state: the plain lines differ from the package, and the claim shows ✗.
 # * Set `SGNUTS(0.1, 0.5, 0.2, max_depth=8, **settings)` to `SGNUTS(0.1, 0.5, 0.0, max_depth=8, **settings)`: nothing is subtracted for the gradient's noise, and both claims on the package's variances show ✗.
-# * In `palindromic_step` set `friction=0.5` to `friction=1.0`: the variances of the two rows stay 0.5 and 1, because the theorem holds for any friction; the one with fresh momenta falls, because the energy wanders further along a path.
+# * In `palindromic_step` set `friction=0.5` to `friction=1.0`: the variances of the two rows stay 0.5 and 1, because the theorem holds for any friction; the one with fresh momenta falls, because the energy wanders further along a path. The comparison of the plain lines with the package, which keeps its friction, shows ✗.
 #
 # ## Exercises
 #
@@ -482,4 +482,4 @@ claim(
 # ## Further reading
 #
 # {cite:t}`adamday` proposed the algorithm and asked the right questions. {cite:t}`leimkuhler2016` treat splittings of Langevin dynamics and their errors, {cite:t}`riou2022` the correction of whole Langevin trajectories, {cite:t}`horowitz1991` the ancestor of both. {cite:t}`betancourt2015` explains why a minibatch must not be held for a trajectory.
-# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation and, for a number $C$, the leapfrog that programs name after Mannella {cite:p}`mannella2006`; the work is the shadow work of {cite:t}`sivak2013`; {doc}`/book/further/how_far_it_holds` compares.
+# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation and, for a number $C$, the leapfrog that programs name after Mannella {cite:p}`mannella2006`; the work is the shadow work of {cite:t}`sivak2013`; {doc}`/book/further/how_far_it_holds` compares them.
