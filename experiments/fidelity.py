@@ -70,7 +70,7 @@ class Problem:
             multilayer_perceptron(list(self.layers), "tanh"),
             *self.prepared.train,
             batch_size=batch_size,
-            minibatches=Passes(),
+            minibatches=None if batch_size is None else Passes(),
             likelihood=Gaussian(NOISE_VARIANCE) if self.is_regression else None,
         )
 

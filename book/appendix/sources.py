@@ -1278,8 +1278,8 @@ def against_vi():
         f"VI as reported {spread(reported)}, corrected {spread(bound)}, SGHMC "
         f"{spread(sghmc)} %, 80 rounds (5 seeds)",
         "confirmed in part: VI as reported fits the posterior of 500 digits (errata); "
-        "corrected, it is behind by less than a point. Our run as reported errs 3 points "
-        "more than theirs; we do not know why.",
+        "corrected, it is behind by less than a point. Our run as reported errs 3 "
+        "points more than theirs; we do not know why.",
         (
             gap_claim(
                 "Error of VI, as reported less corrected, points",

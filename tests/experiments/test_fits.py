@@ -48,7 +48,7 @@ def posterior_of(data, batch_size=20):
         multilayer_perceptron([6, 5, 4]),
         *data,
         batch_size=batch_size,
-        minibatches=Passes(),
+        minibatches=None if batch_size is None else Passes(),
     )
 
 
