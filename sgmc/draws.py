@@ -1,5 +1,6 @@
 """What comes out of a run, and the way from there to files and to ArviZ."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -251,7 +252,7 @@ class Draws:
             posterior: what was sampled, if the samples are its positions: they are cut
                 into its named parameters, if it has such, and a group
                 ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
-                and ``arviz.compare``.
+                and ``arviz.compare``, if there is more than one.
             predictive: for a group ``posterior_predictive``, by name: functions from
                 positions ``(chains, dim)`` to what is predicted, ``(chains, ...)``,
                 such as ``lambda x: network.predict(x, inputs)``.
@@ -279,9 +280,17 @@ class Draws:
             if hasattr(posterior, "named"):
                 groups["posterior"] = self._each(posterior.named)
             batch = posterior.gather(None)  # all the data
-            groups["log_likelihood"] = self._each(
-                lambda x: {"log_likelihood": posterior.log_likelihoods(x, batch)}
-            )
+            if posterior.num_examples == 1:
+                warnings.warn(
+                    "the posterior counts its data as one example, so the group "
+                    "log_likelihood is left out. For arviz.loo give a posterior that "
+                    "knows its examples: in Pyro a subsample_size in the data's plate",
+                    stacklevel=2,
+                )
+            else:
+                groups["log_likelihood"] = self._each(
+                    lambda x: {"log_likelihood": posterior.log_likelihoods(x, batch)}
+                )
         if predictive is not None:
             groups["posterior_predictive"] = self._each(
                 lambda x: {key: function(x) for key, function in predictive.items()}

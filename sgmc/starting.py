@@ -165,7 +165,8 @@ def _check_slope(
         raise ValueError(
             "the potential's energy does not change as its differentiation says: part "
             "of it is cut off from the position, by .detach(), .data, .item() or "
-            "torch.no_grad()"
+            "torch.no_grad(), or inputs differ so much in scale that rounding hides "
+            "it: standardise them, and use float64"
         )
 
 

@@ -9,7 +9,7 @@
 # # What should I use, and what do I gain?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 35 minutes, the fork and the chart two · Running: about 15 seconds
+# Level: first course · Reading: about 36 minutes, the fork and the chart two · Running: about 15 seconds
 # ```
 #
 # Two questions decide: do you want parameters or predictions, and do the data fit into memory?
@@ -170,7 +170,7 @@ show_table(
 # %% [markdown]
 # With a million rows a thousand effective samples of HMC on all the data take a quarter of a minute, and NUTS chooses the path length by itself.
 # Plain minibatches are slower at every size, because the noise of a minibatch forces short steps: **on data that fit into memory, minibatches alone save nothing**.
-# Control variates remove most of that noise, and from 10⁵ rows on they are the fastest, once a mode is found.
+# Control variates remove most of that noise, and from 10⁵ rows on they are the fastest, once a mode is found. NUTS needs no mode, and stays affordable up to some 10⁶ rows.
 #
 # For predictions: train one network, with a learning rate that falls to zero.
 # If you act on its probabilities, or fear its errors, train five short ones in its place and average what they predict.

@@ -50,7 +50,8 @@ def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> T
     if not (mode.isfinite().all() and potential.energy(mode).isfinite().all()):
         raise ValueError(
             "no mode was found from the position: the energy falls without end, or is "
-            "not finite on the way; give a prior, or start elsewhere"
+            "not finite on the way; give a prior, standardise inputs of very "
+            "different scales, or start elsewhere"
         )
     return mode
 

@@ -13,6 +13,7 @@ from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGLD
 from sgmc.models import NamedPosterior
+from sgmc.posteriors import LogisticRegression
 from sgmc.targets import Gaussian
 from tests.checks import z_bound
 
@@ -315,6 +316,15 @@ def test_arviz_gets_the_likelihood_of_every_example_and_the_names_of_the_paramet
         np.testing.assert_allclose(found, expected, rtol=1e-5)
         assert "diverging" in models[name].sample_stats
     assert arviz.compare(models).index[0] == "right"
+
+
+def test_arviz_gets_no_likelihood_of_a_single_example():
+    """It would take it for one observation, and compare models by that."""
+    posterior = LogisticRegression(torch.ones(1, 2), torch.ones(1), 1.0)
+    draws = Draws(torch.zeros(10, 2, 2), {})
+    with pytest.warns(UserWarning, match="one example.*subsample_size"):
+        data = draws.to_arviz(posterior=posterior)
+    assert "log_likelihood" not in data.groups()
 
 
 def test_arviz_gets_predictions_by_name():
