@@ -184,7 +184,7 @@ def virial_ratio(
         potential: the target.
         samples: θ, ``(num_samples, chains, dim)``.
         generator: the source of fresh minibatches, one for each sample.
-        temperature: T.
+        temperature: the temperature T.
 
     Returns:
         ``(num_samples, chains)``.

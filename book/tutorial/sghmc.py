@@ -266,8 +266,7 @@ for noise_estimate in (0.0, 0.2):
 
 # %% tags=["hide-input"]
 show_scoreboard(9)
-for noise_estimate, name in ((0.0, "B̂ = 0"), (0.2, "B̂ = B")):
-    value, error = rows[noise_estimate]
+for (value, error), name in zip(rows.values(), ("B̂ = 0", "B̂ = B"), strict=True):
     claim(
         f"Measured variance in the bowl, {name}",
         value,
