@@ -15,13 +15,25 @@ Gradient = Callable[[Tensor], Tensor]
 def draw_momentum(
     position: Tensor, mass: Matrix, generator: Generator, temperature: float = 1.0
 ) -> Tensor:
-    """Draw r ~ N(0, T·M) for every chain: ``(chains, dim)`` → ``(chains, dim)``."""
+    """Draw r ~ N(0, T·M) for every chain: ``(chains, dim)`` → ``(chains, dim)``.
+
+    Example:
+        >>> import torch
+        >>> draw_momentum(torch.zeros(3, 2), Matrix(4.0), Generator()).shape
+        torch.Size([3, 2])
+    """
     momentum = mass.root @ normal_like(position, generator)
     return momentum if temperature == 1 else momentum.mul_(math.sqrt(temperature))
 
 
 def kinetic_energy(momentum: Tensor, mass: Matrix) -> Tensor:
-    """Compute ½rᵀM⁻¹r for every chain: ``(chains, dim)`` → ``(chains,)``."""
+    """Compute ½rᵀM⁻¹r for every chain: ``(chains, dim)`` → ``(chains,)``.
+
+    Example:
+        >>> import torch
+        >>> kinetic_energy(torch.tensor([[1.0, 3.0]]), Matrix(2.0))
+        tensor([2.5000])
+    """
     return 0.5 * (momentum * (mass.inverse @ momentum)).sum(-1)
 
 

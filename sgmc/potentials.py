@@ -16,7 +16,13 @@ MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 def differentiate(
     energy: Callable[[Tensor], Tensor], position: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Compute energies ``(chains,)`` and gradients ``(chains, dim)``."""
+    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic
+    differentiation.
+
+    Example:
+        >>> differentiate(lambda x: x.pow(2).sum(-1), torch.tensor([[3.0]]))
+        (tensor([9.]), tensor([[6.]]))
+    """
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
@@ -64,7 +70,9 @@ class Potential:
         return self
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if the model is wrong near a position."""
+        """Raise a ValueError if the model is not what it should be near a position
+        ``(chains, dim)``; a run asks once, before it starts.
+        """
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
@@ -73,11 +81,13 @@ class Potential:
         )
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇U(θ), by automatic differentiation: → ``(chains, dim)``."""
+        """Compute ∇U(θ) by automatic differentiation: ``(chains, dim)`` → the same."""
         return differentiate(self.energy, position)[1]
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute both; a subclass may write it where they share work."""
+        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together; a
+        subclass may write it where the two share work.
+        """
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
@@ -165,7 +175,15 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
 
 
 def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
-    """Call a function of a potential; what goes wrong is a ValueError."""
+    """Call a function of a potential at a position ``(chains, dim)``; what goes wrong
+    there is a ValueError that says so.
+
+    Example:
+        >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))
+        Traceback (most recent call last):
+        ValueError: the potential cannot take a position of shape (1, 3), torch.float32:
+            The size of tensor a (2) must match the size of tensor b (3) at ...
+    """
     try:
         return function()
     except NotImplementedError:
@@ -180,7 +198,13 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results agree up to a root of the precision."""
+    """Tell whether two results ``(chains, ...)`` are the same up to a root of the
+    precision, relative to the largest number of a chain.
+
+    Example:
+        >>> agree(torch.tensor([1.0]), torch.tensor([1.00001]))
+        True
+    """
     if one is None or other is None:
         return one is other
     scale = 1 + other.abs()

@@ -48,6 +48,10 @@ def blocks(
 def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
     """Make the generator of one place of a stream: a pure function of its arguments
     (Philox; Salmon et al., 2011).
+
+    Example:
+        >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
+        True
     """
     # a list of both would become floating-point numbers if the seed is a large one
     key = np.array([seed, purpose], dtype=np.uint64)
@@ -55,6 +59,12 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """Make from a run's seed another one, for a purpose."""
+    """Make from a run's seed another one for a purpose, so that no two parts of the run
+    replay the same numbers.
+
+    Example:
+        >>> derived_seed(0, "warm-up") != derived_seed(1, "warm-up")
+        True
+    """
     entropy = [seed % 2**64, *purpose.encode()]
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])

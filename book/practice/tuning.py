@@ -248,32 +248,19 @@ claim(
     ),
     kind="exact",
 )
-claim(
-    "Passes over the data for an independent draw, N/n = 10",
-    steps_per_draw(10.0, 2.0) / 10,
-    near=1.18,
-    within=0.02,
-    because="exact law",
-    kind="exact",
-)
-claim(
-    "Passes over the data for an independent draw, N/n = 400",
-    steps_per_draw(400.0, 2.0) / 400,
-    near=1.25,
-    within=0.02,
-    because=(
-        "exact law: in proportion to N/n steps, each of which reads n of N examples"
-    ),
-    kind="exact",
-)
-claim(
-    "The same, N/n = 4",
-    steps_per_draw(4.0, 2.0) / 4,
-    near=0.893,
-    within=0.002,
-    because="exact law, 25/28; with larger batches the step stays at one half",
-    kind="exact",
-)
+for ratio, near, within, because in (
+    (4, 0.893, 0.002, "25/28; with larger batches the step stays at one half"),
+    (10, 1.18, 0.02, "the exact law"),
+    (400, 1.25, 0.02, "in proportion to N/n steps, each of n of the N examples"),
+):
+    claim(
+        f"Passes over the data for an independent draw, N/n = {ratio}",
+        steps_per_draw(float(ratio), 2.0) / ratio,
+        near=near,
+        within=within,
+        because=because,
+        kind="exact",
+    )
 
 # %% mystnb={"figure": {"caption": "Steps for an independent draw of $\\theta^2$ on a standard Gaussian against the friction, by exact laws, each line relative to its best. The loudness $\\nu$ is that of the gradient's noise; the vertical dotted line is the default.", "name": "fig-tuning-friction"}, "image": {"alt": "Four curves over the friction from a quarter to 8, on logarithmic axes. With the loudness 0 the curve has its minimum at about 1 and is at 11 at the right end; with 6.4 the minimum is at 3; with 40 and 400 the curves fall to the right end, where they are at 1, from about 19 and 17 at the left. At the friction 2 all are between 1 and 2.1."}} tags=["hide-input"]
 figure, axes = plt.subplots()

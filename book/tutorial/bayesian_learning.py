@@ -414,7 +414,7 @@ claim(
 # \end{aligned}
 # $$
 #
-# because $\sum_sP_s(k) = S\bar P(k)$; the Kullback–Leibler divergence $\mathrm{KL}$ is never negative. The term measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself. The letter of {numref}`fig-letter-network` was chosen to make the first term large.
+# because $\sum_sP_s(k) = S\bar P(k)$; the Kullback–Leibler divergence $\mathrm{KL}$ is never negative. The term measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself. The letter of {numref}`fig-letter-network` was chosen to make the mutual information large.
 # ```
 #
 # ## Further reading

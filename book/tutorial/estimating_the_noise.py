@@ -136,7 +136,7 @@ show_scoreboard(10)
 #
 # ## From the examples of a minibatch
 #
-# By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and $V$ is their covariance over the data, times $N^2/n$ (with replacement; without, by the factor $(N - n)/(N - 1)$ less).
+# By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and $V$ is their covariance over the data, times $N^2/n$, and times $(N - n)/(N - 1)$ as well if no example is drawn twice.
 # We do not know the covariance over all the data, but the covariance over the minibatch estimates it {cite:p}`ahn2012`.
 #
 # ```{prf:definition} Estimates of the gradient noise

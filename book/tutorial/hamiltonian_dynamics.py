@@ -436,7 +436,7 @@ claim(
 
 # %% [markdown]
 # **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples.
-# (In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it; the error is of order $\varepsilon^2$ there, too, but it also depends on the number of steps.)
+# (In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it, and what is sampled depends on the number of steps, too.)
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
 # Can it be corrected without small steps?

@@ -159,7 +159,7 @@ show_scoreboard(6)
 # Here $b = -\nabla U$ and $D = I$, so $\partial_tp = \nabla\cdot(p\nabla U) + \nabla\cdot\nabla p = \nabla\cdot(p\nabla U + \nabla p)$, and $\nabla\pi = -\pi\nabla U$ makes the bracket zero.
 # ```
 #
-# So $\pi$ stands still. Other densities move towards it, if $U$ is bounded below and grows at infinity ({cite:t}`roberts1996` prove more; {doc}`/book/further/sgld` shows densities on their way).
+# So $\pi$ stands still. Other densities move towards it, under a mild condition on the gradient at infinity ({cite:t}`roberts1996`, Theorem 2.1; {doc}`/book/further/sgld` shows densities on their way).
 # A step of size $\eta$ in place of $dt$, with the minibatch gradient, is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$:
 #
 # ```{prf:algorithm} SGLD

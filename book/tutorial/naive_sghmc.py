@@ -143,7 +143,7 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # :label: thm-pumping
 #
 # The noise of one kick adds exactly $\varepsilon\operatorname{tr}(M^{-1}B)$ to the expected energy.
-# Hence under {eq}`eq-naive` $\frac{d}{dt}E[H] = \operatorname{tr}(M^{-1}B)$, for every potential.
+# Under {eq}`eq-naive` likewise $\frac{d}{dt}E[H] = \operatorname{tr}(M^{-1}B)$, for every potential, as long as $E[H]$ is finite.
 # ```
 #
 # ```{prf:proof}
@@ -152,7 +152,7 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # The position does not feel a kick, so the potential energy stays as it is; and between the kicks Hamiltonian flow keeps $H$.
 # There are $1/\varepsilon$ kicks in a unit of time.
 #
-# Under {eq}`eq-naive` itself Taylor's formula as in {prf:ref}`thm-diffusion`, with $f = H$, gives $\frac d{dt}E[H] = E[\nabla_\theta H\cdot M^{-1}r - \nabla_rH\cdot\nabla U] + \sum_{ij}B_{ij}(M^{-1})_{ij} = \operatorname{tr}(M^{-1}B)$, if $E[H]$ is finite.
+# Under {eq}`eq-naive` itself Taylor's formula as in {prf:ref}`thm-diffusion`, with $f = H$, gives $\frac d{dt}E[H] = E[\nabla_\theta H\cdot M^{-1}r - \nabla_rH\cdot\nabla U] + \sum_{ij}B_{ij}(M^{-1})_{ij} = \operatorname{tr}(M^{-1}B)$.
 # ```
 #
 # This answers the guess: for constant $V$ the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.

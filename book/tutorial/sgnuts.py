@@ -36,7 +36,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # %% [markdown]
 # NUTS finds its own path length, and SGHMC needs only minibatches.
 # In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`page 11 </book/tutorial/no_u_turn>`, with the steps of SGHMC.
-# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible; how we read the report where it leaves something open, the section on the corrected sampler says.
+# They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible.
+# Where the report leaves something open, the section on the corrected sampler says how we read it.
 #
 # {numref}`fig-sgnuts-report` shows two versions of it in the bowl.
 # They differ in one line, the choice of a state from the finished path.
@@ -386,7 +387,7 @@ claim(
 #
 # Follow the scoreboard from the top.
 # Metropolis and HMC are right because they reject.
-# With minibatches nothing can be rejected, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
+# With minibatches a rejection would cost the energy of all the data, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
 # And what was right without friction and noise (the weights of NUTS) can be wrong with them.
 # The report's accuracy of 0.94 on MNIST did not show the last of these errors. All of them show in one variance that is known exactly.
 #

@@ -55,7 +55,9 @@ class Kernel(Protocol[State]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> State:
-        """Make the state of chains that start at a position, which is not changed."""
+        """Make the state of chains that start at a position ``(chains, dim)``, which is
+        not changed.
+        """
         ...
 
     def step(

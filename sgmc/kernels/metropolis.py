@@ -41,7 +41,13 @@ def accept(
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
-    """Say so if hardly a proposal was accepted."""
+    """Say so if hardly a proposal was accepted, by the statistic ``acceptance``
+    ``(num_samples, chains)``.
+
+    Example:
+        >>> remark_rejections({"acceptance": torch.zeros(9, 2)})[0][:40]
+        '0.00% of the proposals were accepted: th'
+    """
     mean = float(statistics["acceptance"].mean())
     if mean >= 0.01:
         return []
@@ -52,7 +58,13 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
 
 
 def remark_rounding(energies: Tensor) -> list[str]:
-    """Say so if rounding of energies ``(num_samples, chains)`` decides."""
+    """Say so if the last energies ``(num_samples, chains)`` are so large that what is
+    rounded off decides about proposals.
+
+    Example:
+        >>> remark_rounding(torch.full((1, 1), 1e8))[0][:46]
+        'energies are about 1e+08, which torch.float32 '
+    """
     size = float(energies[-1].abs().max())
     spacing = torch.finfo(energies.dtype).eps * size
     if not 0.25 < spacing < math.inf:
@@ -74,6 +86,17 @@ class Guarded(Potential):
     Args:
         potential: the potential.
         good: positions ``(chains, dim)`` at which it can be evaluated.
+
+    Example:
+        >>> class Bounded(Potential):
+        ...     def energy(self, position):
+        ...         if position.max() > 1:
+        ...             raise ValueError("beyond 1")
+        ...         return position.sum(-1)
+        >>> guarded = Guarded(Bounded(), torch.zeros(2, 1))
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     guarded.energy(torch.tensor([[1.0], [2.0]]))
+        tensor([1., nan])
     """
 
     def __init__(self, potential: Potential, good: Tensor):

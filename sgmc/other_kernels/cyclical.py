@@ -135,7 +135,7 @@ class Cyclical(Kernel[CyclicalState]):
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> CyclicalState:
-        """Start at the given position, at the beginning of a cycle."""
+        """Start at positions ``(chains, dim)``, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
         if self.explorer is not None:
             # the chain does not see what is only looked at

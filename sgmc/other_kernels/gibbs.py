@@ -85,7 +85,7 @@ class Gibbs(Kernel[GibbsState]):
     def init(
         self, potential: Any, position: Tensor, generator: Generator
     ) -> GibbsState:
-        """Start at the given position with the hyperparameters of the potential."""
+        """Start at positions ``(chains, dim)`` with the potential's hyperparameters."""
         check_instance("potential", potential, Hierarchical, "HierarchicalNetwork(...)")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
         given = {name: ones * x for name, x in potential.hyperparameters.items()}

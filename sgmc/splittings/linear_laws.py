@@ -125,9 +125,9 @@ def linear_chain(
     splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0
 ) -> LinearChain:
     """Compose flows, in the order in which they move, to the chain in (θ, r), or in θ
-    where there is no momentum, that they make on U(θ) = ½θᵀAθ, where A is ``(dim,
-    dim)`` and V, the covariance of the gradient noise, a number, ``(dim,)`` or ``(dim,
-    dim)``.
+    where there is no momentum, that they make on U(θ) = ½θᵀAθ. The precision A
+    is symmetric, ``(dim, dim)``; V, the covariance of the gradient noise, is a number,
+    ``(dim,)`` or ``(dim, dim)``.
 
     Example:
         >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))

@@ -210,7 +210,8 @@ def tune(
     takes about 160/ε gradients of minibatches, ε being the step size at the mode: 320
     where they are quiet, 80ν where the noise is ν times the curvature. Up to 200
     coordinates and beyond ν = 100 it takes 320 gradients of all the data instead. A
-    warning announces more than 200,000.
+    warning announces more than 200,000. Ctrl-C stops it after its present draw, a
+    second one at once.
 
     Args:
         potential: the target, with its minibatches.
@@ -221,7 +222,8 @@ def tune(
         checkpoint: where to save the chains, or from which to go on.
 
     Returns:
-        The kernel, and the draws at which it was tuned, ``(20, dim)``: start from them.
+        The kernel, and the draws at which it was tuned, ``(20, dim)``, or ``(chains,
+        dim)`` if there are more: start from them.
 
     Raises:
         ValueError: as :func:`default_kernel` does, or if the position is far away.
