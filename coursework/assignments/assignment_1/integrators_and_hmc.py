@@ -339,7 +339,7 @@ assert all(0.1 < float(found[0]) < 10 for found in best), (
 #
 # For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all step sizes below a limit. Compute it.
 #
-# See *Hamiltonian dynamics*, “Leapfrog”; *HMC: tuning, mass and relatives*, “Mass”.
+# See *Hamiltonian dynamics*, “Leapfrog”; *Paths: step size, length, mass*, “Mass”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -417,7 +417,7 @@ for covariance, mass in [
 #
 # Draw $r \sim N(0, M)$, independently for every chain. In this book the second argument of $N$ is always a variance.
 #
-# See *Hamiltonian Monte Carlo*, “From a density to a ball”.
+# See *Hamiltonian Monte Carlo*, “Resample, roll, accept”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -523,7 +523,7 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 # (Grading first replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so a mistake there costs no points here. The visible tests below use
 # your own: while one of those is wrong, they may show ✗ for an `hmc_step` that is right.)
 #
-# See *Hamiltonian Monte Carlo*, “What the acceptance step corrects”.
+# See *Hamiltonian Monte Carlo*, “What the rejections correct”.
 
 
 # %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
