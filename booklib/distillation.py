@@ -26,7 +26,7 @@ def lessons(
 
     The student is a :class:`sgmc.posteriors.NetworkPosterior` with these data and
     :class:`SoftTargets`, and any descent trains it, such as
-    :func:`sgmc.approximations.snapshots`. Its energy is Σᵢ KL(p̄(· | xᵢ) ∥ q(· | xᵢ,
+    :func:`booklib.approximations.snapshots`. Its energy is Σᵢ KL(p̄(· | xᵢ) ∥ q(· | xᵢ,
     w)) less its log prior up to a constant, p̄ being the average over the draws and q
     what the student predicts. Inputs need no labels: besides the given ones there are
     copies xᵢ + N(0, s²I) of all of them.

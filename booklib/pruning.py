@@ -13,7 +13,7 @@ def prune(draws: Draws, share: float) -> Draws:
 
     Args:
         draws: with the statistics ``mean`` and ``std``, as those of
-            :func:`sgmc.approximations.variational`.
+            :func:`booklib.approximations.variational`.
         share: of a chain's weights, from 0 to less than 1; a number of weights that is
             not whole is rounded down.
 

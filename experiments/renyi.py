@@ -14,11 +14,11 @@ from functools import partial
 
 from torch import Tensor
 
+from booklib.approximations import variational
 from experiments import mnist
 from experiments.fits import Method, Methods, Task, compare, tasks
 from experiments.neighbours import sghmc
 from experiments.study import Experiment, Options, Prepared
-from sgmc.approximations import variational
 from sgmc.draws import Draws
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior

@@ -35,11 +35,11 @@ import random
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.approximations import variational
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc.approximations import variational
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
 from sgmc.models import Posterior

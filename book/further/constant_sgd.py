@@ -28,12 +28,12 @@
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.approximations import constant_sgd
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import constant_sgd
 from sgmc.kernels import NUTS, SGLD
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance

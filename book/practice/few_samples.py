@@ -29,6 +29,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from booklib.approximations import snapshots
 from booklib.claims import claim
 from booklib.datasets import digits, letters
 from booklib.distillation import SoftTargets, lessons
@@ -41,7 +42,6 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from booklib.thinning import herd, thin
 from sgmc import sample
-from sgmc.approximations import snapshots
 from sgmc.draws import Draws
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.posteriors import Gaussian as Normal

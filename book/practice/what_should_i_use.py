@@ -34,6 +34,14 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.approximations import (
+    dropout,
+    ensemble,
+    laplace,
+    snapshots,
+    swag,
+    variational,
+)
 from booklib.claims import claim
 from booklib.datasets import digits
 from booklib.figures import COLOURS, use_style
@@ -43,14 +51,6 @@ from booklib.prediction import error_rate
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import (
-    dropout,
-    ensemble,
-    laplace,
-    snapshots,
-    swag,
-    variational,
-)
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior

@@ -29,11 +29,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.play import play
-from sgmc import sample
-from sgmc.approximations import (
+from booklib.approximations import (
     constant_sgd,
     dropout,
     ensemble,
@@ -42,6 +38,10 @@ from sgmc.approximations import (
     swag,
     variational,
 )
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.play import play
+from sgmc import sample
 from sgmc.kernels import SGLD
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 from sgmc.splittings import langevin_chain

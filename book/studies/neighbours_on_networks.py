@@ -27,6 +27,7 @@
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.approximations import dropout, ensemble, laplace, snapshots, swag
 from booklib.claims import claim
 from booklib.datasets import digits, letters
 from booklib.figures import COLOURS, TRUTH, use_style
@@ -42,7 +43,6 @@ from booklib.prediction import (
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import dropout, ensemble, laplace, snapshots, swag
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tuning import adapt

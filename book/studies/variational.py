@@ -30,6 +30,9 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.approximations import variational
+from booklib.approximations.layers import linear_layers
+from booklib.approximations.variational import bound_gradient, local_bound_gradient
 from booklib.claims import claim
 from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
@@ -40,9 +43,6 @@ from booklib.pruning import prune
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import variational
-from sgmc.approximations.layers import linear_layers
-from sgmc.approximations.variational import bound_gradient, local_bound_gradient
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Passes

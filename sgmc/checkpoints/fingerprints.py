@@ -7,10 +7,10 @@ function that is defined within another at all.
 import ast
 import copyreg
 import dataclasses
-import dis
 import functools
 import hashlib
 import inspect
+import symtable
 import sys
 import types
 import weakref
@@ -127,8 +127,9 @@ class _Fingerprint:
             source = _source(function)
         except (OSError, TypeError, SyntaxError, ValueError) as error:
             raise self.cannot_tell(function) from error
-        scope, names = function.__globals__, sorted(set(_globals(function.__code__)))
-        return source, {name: scope[name] for name in names if name in scope}, *given
+        scope, table = function.__globals__, symtable.symtable(source, "", "exec")
+        read = set(_globals(table)) - {*function.__code__.co_freevars}
+        return source, {name: scope[name] for name in sorted(read & {*scope})}, *given
 
     def of_module(self, module: types.ModuleType) -> tuple[bytes, Sequence]:
         if _is_installed(module.__name__):
@@ -202,14 +203,13 @@ def _is_installed(module: str | None) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
 
 
-def _globals(code: types.CodeType) -> Iterator[str]:
-    """List the globals that a function and those within it read."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "LOAD_GLOBAL":
-            yield instruction.argval
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _globals(constant)
+def _globals(table: symtable.SymbolTable) -> Iterator[str]:
+    """List the globals that the functions of a source read."""
+    for function in table.get_children():
+        for symbol in function.get_symbols():
+            if symbol.is_global():
+                yield symbol.get_name()
+        yield from _globals(function)
 
 
 @functools.lru_cache(maxsize=16)

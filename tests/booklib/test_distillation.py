@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import distributions, nn
 
+from booklib.approximations import snapshots
 from booklib.distillation import SoftTargets, lessons
 from booklib.networks import multilayer_perceptron
-from sgmc.approximations import snapshots
 from sgmc.draws import Draws
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior, Softmax
 from tests.checks import z_bound

@@ -82,7 +82,6 @@ CORE = [
 ]
 # Rooms beside it, which import the core and none of the others but the test densities.
 ROOMS = [
-    "approximations",
     "checkpoints",
     "compiled",
     "machines",

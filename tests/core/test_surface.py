@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch import nn
 
+from booklib import approximations
 from sgmc import (
-    approximations,
     checkpoints,
     draws,
     kernels,

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Generator
 
+from booklib.approximations.layers import linear_layers
 from booklib.datasets import Data
 from booklib.fidelity import (
     agreement,
@@ -33,7 +34,6 @@ from experiments.fidelity import (
 )
 from experiments.fits import Task
 from experiments.study import Options, Prepared
-from sgmc.approximations.layers import linear_layers
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError

@@ -5,6 +5,7 @@ given.
 import pytest
 import torch
 
+from booklib.approximations import laplace
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
@@ -14,7 +15,6 @@ from experiments import neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Options, Prepared
-from sgmc.approximations import laplace
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.approximations.descent import Settings, check_task, descend
+from booklib.approximations.descent import Settings, check_task, descend
 from sgmc.checks import check_instance, check_non_negative, check_tensor, shown
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior

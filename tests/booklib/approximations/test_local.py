@@ -7,13 +7,13 @@ import torch
 from torch import nn
 from torch.func import vmap
 
+from booklib.approximations import variational
+from booklib.approximations.layers import linear_layers, outputs_of_law
+from booklib.approximations.variational import bound_gradient, local_bound_gradient
 from booklib.networks import convolutional_network
 from experiments.scale_mixture import ScaleMixtureNetwork
-from sgmc.approximations import variational
-from sgmc.approximations.layers import linear_layers, outputs_of_law
-from sgmc.approximations.variational import bound_gradient, local_bound_gradient
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound
 
 

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from sgmc.approximations import snapshots
+from booklib.approximations import snapshots
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound
 
 

@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
+from booklib.approximations import variational
+from booklib.approximations.variational import bound_gradient
 from booklib.prediction import average_predictions
-from sgmc.approximations import variational
-from sgmc.approximations.variational import bound_gradient
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound
 
 # mean 0 and covariance I, exactly

@@ -9,12 +9,12 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
 
+from booklib.approximations import constant_sgd
 from sgmc import sample
-from sgmc.approximations import constant_sgd
 from sgmc.matrices import Matrix
 from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 DOUBLE = torch.float64

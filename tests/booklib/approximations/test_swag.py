@@ -5,13 +5,13 @@ closed form.
 import pytest
 import torch
 
+from booklib.approximations import swag
 from sgmc import sample
-from sgmc.approximations import swag
 from sgmc.draws import Draws
 from sgmc.kernels import SGLD
 from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

@@ -5,13 +5,13 @@ laplace-torch and torch-uncertainty, which have most of them, wrap a module. Her
 takes the posterior that a chain takes, and is tested against an exact law.
 """
 
-from sgmc.approximations.constant_sgd import constant_sgd
-from sgmc.approximations.dropout import dropout
-from sgmc.approximations.ensembles import ensemble
-from sgmc.approximations.laplace import laplace
-from sgmc.approximations.snapshots import snapshots
-from sgmc.approximations.swag import swag
-from sgmc.approximations.variational import variational
+from booklib.approximations.constant_sgd import constant_sgd
+from booklib.approximations.dropout import dropout
+from booklib.approximations.ensembles import ensemble
+from booklib.approximations.laplace import laplace
+from booklib.approximations.snapshots import snapshots
+from booklib.approximations.swag import swag
+from booklib.approximations.variational import variational
 
 __all__ = [
     "constant_sgd",

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.approximations.descent import Settings, check_task, descend
+from booklib.approximations.descent import Settings, check_task, descend
 from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.potentials import Potential

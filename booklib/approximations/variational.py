@@ -10,8 +10,8 @@ from torch import Generator, Tensor
 from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
-from sgmc.approximations.descent import Settings, check_task, descend
-from sgmc.approximations.layers import linear_layers, outputs_of_law
+from booklib.approximations.descent import Settings, check_task, descend
+from booklib.approximations.layers import linear_layers, outputs_of_law
 from sgmc.checks import check_count, check_number, check_positive
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior

@@ -6,14 +6,14 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from sgmc.approximations import ensemble
-from sgmc.approximations.ensembles import adversarial_gradient
+from booklib.approximations import ensemble
+from booklib.approximations.ensembles import adversarial_gradient
 from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

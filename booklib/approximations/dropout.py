@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.approximations.descent import Settings, check_task, descend
-from sgmc.approximations.layers import linear_layers, outputs_of_masked
+from booklib.approximations.descent import Settings, check_task, descend
+from booklib.approximations.layers import linear_layers, outputs_of_masked
 from sgmc.checks import is_number
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior

@@ -6,7 +6,7 @@ import time
 import torch
 from torch import Generator, Tensor
 
-from sgmc.approximations.descent import check_task
+from booklib.approximations.descent import check_task
 from sgmc.checks import check_indices
 from sgmc.draws import Draws
 from sgmc.potentials import MEMORY, Potential

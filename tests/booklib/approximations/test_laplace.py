@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
-from sgmc.approximations import ensemble, laplace
+from booklib.approximations import ensemble, laplace
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 
-from sgmc.approximations import dropout
-from sgmc.approximations.dropout import _units_of_network, masked_gradient
+from booklib.approximations import dropout
+from booklib.approximations.dropout import _units_of_network, masked_gradient
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
-from tests.approximations.moments import z_of_mean
+from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound
 
 
