@@ -22,7 +22,7 @@ from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
+from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting, flows
@@ -308,6 +308,13 @@ KERNELS = {
         dict(learning_rate=0.02, momentum_decay=0.3),
         *[refused(learning_rate=value) for value in (0.0, math.inf)],
         *[refused(momentum_decay=value) for value in (0.0, 1.5)],
+        gradients=3,
+    ),
+    "SGNHT": listed(
+        SGNHT,
+        dict(step_size=0.05, diffusion=1.0),
+        *[refused(step_size=value) for value in (0.0, math.inf)],
+        *[refused(diffusion=value) for value in (-1.0, math.nan)],
         gradients=3,
     ),
     "random walk": rejecting(

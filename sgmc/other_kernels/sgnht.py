@@ -1,0 +1,94 @@
+"""Stochastic-gradient Nosé–Hoover thermostat."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Generator, Tensor
+
+from sgmc.checks import check_non_negative, check_positive
+from sgmc.integrators import draw_momentum
+from sgmc.kernels.base import WithMass
+from sgmc.matrices import MatrixLike, addmv_
+from sgmc.potentials import Potential
+from sgmc.randomness import normal_like
+
+
+class SGNHTState(NamedTuple):
+    """A state of the thermostat."""
+
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim)
+    friction: Tensor  #: ξ, (chains,)
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+class SGNHTInfo(NamedTuple):
+    """What a step learned."""
+
+    friction: Tensor  #: ξ, (chains,)
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+@dataclass(frozen=True, eq=False)
+class SGNHT(WithMass[SGNHTState]):
+    """Stochastic-gradient Nosé–Hoover thermostat (Ding et al., 2014, Algorithm 2):
+    SGHMC whose friction finds itself, in place of an estimate of the gradient noise.
+
+    r ← r − εξM⁻¹r − ε∇Ũ(θ) + N(0, 2Aε), then θ ← θ + εM⁻¹r, both with the new r, and ξ
+    ← ξ + ε(rᵀM⁻¹r/dim − 1), which is in balance when the mean kinetic energy is right.
+    Gradient noise N(0, V) raises ξ to about A + ½εV. One ξ serves all coordinates: with
+    noise that differs from one to another some are too hot and others too cold.
+
+    Args:
+        step_size: ε.
+        diffusion: A, of the noise that is injected, and ξ at the start.
+        mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+
+    Raises:
+        ValueError: if a parameter is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian, NoisyGradient
+        >>> noisy = NoisyGradient(Gaussian.standard(50), 4.0)
+        >>> draws = sample(SGNHT(0.1, 1.0), noisy, torch.randn(4, 50), 1_000)
+        >>> 1.1 < draws.statistics["friction"].mean() < 1.4  # A + ½εV = 1.2
+        tensor(True)
+    """
+
+    step_size: float
+    diffusion: float
+    mass: MatrixLike = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_positive("step_size", self.step_size)
+        check_non_negative("diffusion", self.diffusion)
+
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SGNHTState:
+        """Start at positions ``(chains, dim)`` with momenta from N(0, M) and ξ = A."""
+        self.check_matrices(position=position)
+        momentum = draw_momentum(position, self._mass, generator)
+        friction = position.new_full((len(position),), self.diffusion)
+        return SGNHTState(position.clone(), momentum, friction, 0)
+
+    def step(
+        self, potential: Potential, state: SGNHTState, generator: Generator
+    ) -> tuple[SGNHTState, SGNHTInfo]:
+        """Take one step in every chain, in place."""
+        position, momentum, friction, done = state
+        step_size, inverse_mass = self.step_size, self._mass.inverse  # ε, M⁻¹
+        gradient = potential.stochastic_gradient(position, generator, done)
+        normal = normal_like(momentum, generator)
+        velocity = inverse_mass @ momentum
+        momentum -= step_size * (friction[:, None] * velocity + gradient)
+        momentum.add_(normal, alpha=math.sqrt(2 * self.diffusion * step_size))
+        addmv_(position, inverse_mass, momentum, alpha=step_size)
+        kinetic = (momentum * (inverse_mass @ momentum)).mean(-1)
+        friction = friction + step_size * (kinetic - 1)
+        info = SGNHTInfo(friction, done + 1)
+        return SGNHTState(position, momentum, friction, done + 1), info
