@@ -229,7 +229,7 @@ plt.show()
 # \end{aligned}
 # $$ (eq-machines-slides)
 #
-# with the prior's covariance $\Sigma_0$ and, as they say, the covariance $\bar\Sigma_j$ of the subset posterior.
+# with the prior's covariance $\Sigma_0$ and the sample covariance $\bar\Sigma_j$ of part $j$.
 # But a subset posterior {eq}`eq-machines-shard` holds its share of the prior already: if the likelihood of shard $j$ has the precision $\Lambda_j$, then $\bar\Sigma_j^{-1} = \Lambda_j + \Sigma_0^{-1}/J$.
 # Equation {eq}`eq-machines-slides` adds $\Sigma_0^{-1}/J$ a second time, which moves the weights towards equal ones.
 # But write $S = \sum_k\bar\Sigma_k^{-1}$ and $W_j^* = S^{-1}\bar\Sigma_j^{-1}$ for the weights of the theorem:
@@ -241,7 +241,7 @@ plt.show()
 # That is a blend of equal weights, with the weight of the prior, and of the right ones.
 # It is $W_j^*$ only where $W_j^* = \tfrac1JI$ for all $j$, that is, where all parts have the same covariance, as with $J = 1$.
 #
-# [^kanpur]: {cite:t}`kanpur`, known to us at second hand; {doc}`/book/appendix/errata` has the entry.
+# [^kanpur]: {cite:t}`kanpur`, *Parallel/Distributed MCMC*, Approach 1; their Approach 2 is the product {eq}`eq-machines-product`, which is right. {doc}`/book/appendix/errata` has the entry.
 
 
 # %%

@@ -57,7 +57,7 @@ trained = sample(
 # A network that was trained to name digits will name a letter too, and often be sure of it.
 # {numref}`fig-letter-network` shows such a case.
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
-# Beside it are three other networks, drawn at random with the probability that the same training digits give to them.
+# Beside it are three other networks, drawn at random from the distribution over networks that the same training digits define.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
 # Averaged over 150 such networks, no digit gets even half of the probability.
 #
@@ -81,7 +81,7 @@ draws = sample(
 networks = posterior.predict(draws.samples[:, 0], images)  # (150, images, 10)
 average = networks.mean(0)
 
-# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The three sampled networks were chosen because they disagree; the letter, of those of which the trained network is surer than 95 per cent, because the 150 disagree most.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has several low bars."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The letter is the one on which the 150 networks disagree most, among those where the trained network is surer than 95 per cent; the three sampled networks were chosen because they disagree.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has several low bars."}} tags=["hide-input"]
 point = posterior.predict(trained, images)[0]
 on_letters = slice(len(test.targets), None)
 disagreement = (
@@ -133,7 +133,7 @@ plt.show()
 # \end{gathered}
 # $$ (eq-energy)
 #
-# Training a network with weight decay seeks a minimum of just this $U$, up to a constant factor, for a Gaussian prior.
+# Training a network with weight decay seeks a minimum of just this $U$, up to a constant factor, for a Gaussian prior; the trained network of the figure was trained on the same $U$ as the others were sampled from.
 # The trained network is thus a *point estimate* $\hat\theta$, parameters of (locally) largest posterior density, and its prediction is $p(y \mid x, \hat\theta)$.
 # But nobody asked for the most probable parameters. We asked for an answer at a new input $x$, and the rules of probability give it in one line, the *predictive distribution*:
 #
@@ -145,7 +145,7 @@ plt.show()
 # A point estimate replaces this average by a single vote.
 # That does no harm where all probable $\theta$ predict the same, but it misleads where they do not: far from the data, and in models with many parameters.
 #
-# The integral runs over 39,760 weights and no formula solves it.
+# Our network has one hidden layer of 50 units, so the integral runs over 39,760 weights, and no formula solves it.
 # If we can draw *samples* $\theta_1, \dots, \theta_S$ from $\pi$, however, an average over them is all we need:
 #
 # $$
@@ -160,7 +160,7 @@ plt.show()
 # The heading names the three statements of the first code cell.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
 # It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. (One chain of 5,000 steps proves little about a density in 39,760 dimensions; it serves as an example here, and page 10 asks whether such a chain has arrived.)
-# (Why the noise does this, what the numbers `1e-5` and `0.01` mean and why a step may look at 200 digits only, comes later.)
+# (Why the noise does this, and what the numbers `1e-5` and `0.01` mean, comes later; so does the reason why a step may read 200 of the 4,000 digits only.)
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
@@ -170,7 +170,8 @@ plt.show()
 # A model that is unsure of everything is trivially unsure of letters.
 # Is that all the average does?
 # In part, yes: it is less sure of digits, too.
-# But set a threshold for each model so that it answers the 80 per cent of the digits that it is surest of; at that threshold, where both answer the same number of digits, the average lets through only about 0.6 times as many letters as the trained network.
+# So let each model refuse to answer below a threshold of its own, set so that it answers 80 per cent of the digits.
+# The average then answers only a half to two thirds as many letters as the trained network.
 # ({doc}`/book/studies/uncertainty` asks this question at full scale.)
 
 # %% tags=["hide-input"]
@@ -217,8 +218,8 @@ claim(
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 #
-# On average a sampled network is *surer* of letters than the trained one, and it makes more than twice as many errors on digits as the average of all, because it carries the noise of one sample.
-# So no single network knows that it does not know.
+# A single sampled network is typically *surer* of letters than the trained one, and it makes more than twice as many errors on digits as the average of all.
+# So sampling alone does not make a network modest.
 # They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
 # %% tags=["hide-input"]
@@ -265,7 +266,7 @@ claim(
 # and the height $\varphi(x)^\top\theta$ of the curve at a new $x$ has the distribution $N\bigl(\varphi(x)^\top\mu,\ \varphi(x)^\top\Sigma\,\varphi(x)\bigr)$.
 # ```
 #
-# The reason is that $U$ is quadratic: $\Sigma^{-1}$ is its second derivative, $\mu$ its minimum, and $e^{-U}$ with a quadratic $U$ is a Gaussian density {cite:p}`bishop2006`.
+# The reason is that $U$ is quadratic: $\Sigma^{-1}$ is its second derivative, $\mu$ the place of its minimum, and $e^{-U}$ with a quadratic $U$ is a Gaussian density {cite:p}`bishop2006`.
 # {numref}`fig-regression` takes the features $1, x, x^2, x^3$ and eight observations in two groups.
 # Follow the thin curves, the samples, from the dots outwards.
 # Among the data they lie close together, and the point estimate is as good as any of them; outside they fan out, and at $x = 2$ the band is more than eighteen units wide, far beyond the frame.
@@ -329,7 +330,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** no single network knows its doubt; it comes from averaging networks that disagree.
+# **To remember:** a single network does not know what other networks, just as probable, would have said; that doubt comes from averaging networks that disagree.
 #
 # We needed samples from a density in 39,760 dimensions which is known up to a constant, and whose energy is a sum over all the data.
 # The rest of the tutorial is about how to get them, and how to know that one has.

@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 21 minutes to read, 20 to play · Running: about 25 seconds
+# Page 10 of 12 · 22 minutes to read, 20 to play · Running: about 25 seconds
 # ```
 #
 # ```{index} ! Bayesian neural network, ! ensemble of sampled networks
@@ -157,7 +157,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-digits-length` the length of SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
-# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent above $d$, with it half a per cent below; the difference, two per cent, is the temperature that the gradient noise adds.
+# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent above $d$, with it half a per cent below; the difference, two per cent, is what the gradient noise adds to the temperature on average over the weights. (Most weights are hardly informed by the digits and receive little of it; the others must be hotter.)
 #
 # The length is a sign and no proof. Its exact mean is $d - \mathbb E[\theta\cdot\nabla L]$, where $L$ is the negative log likelihood (the formula of {ref}`ex-estimate-thermometer` with $c = 0$), and the second term is not known.
 # A chain that is far from $d$ has not arrived, but one that hits it may still be wrong elsewhere, and by page 2 a single chain can never show that it is right; {doc}`/book/studies/noise_of_networks` looks at single weights.
@@ -254,7 +254,7 @@ plt.show()
 # {numref}`fig-digits-walks` has all five walks.
 # The measured $\hat B$, which corrected the length, makes no difference to the predictions that 1,000 digits could show.
 # SGLD's average is worse than SGHMC's, most clearly in the log loss.
-# That it has not arrived is not the only reason: with twice the step $\lvert\theta\rvert^2$ rises to nine tenths of $d$, and yet the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
+# Not having arrived is only one reason. With twice the step $\lvert\theta\rvert^2$ rises to nine tenths of $d$, and still the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
 # %% mystnb={"figure": {"caption": "The five walks: error and log loss on the test digits of single networks (mean over the last hundred epochs, open) and of their average (filled).", "name": "fig-digits-walks"}, "image": {"alt": "Two panels with a row for each walk, an open circle and a filled one. For the two optimisers the circles nearly coincide; for SGLD and both kinds of SGHMC the filled circle lies far to the left of the open one, for SGHMC a little to the left of the optimisers in error and near them in log loss."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(6.4, 2.4), sharey=True)
@@ -273,7 +273,8 @@ panels[1].minorticks_off()
 plt.show()
 
 # %% [markdown]
-# So the practical conclusion of this small trial: the average of SGHMC's networks errs on about one digit in eighteen, SGD with momentum on one in sixteen and plain SGD on one in seventeen, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store. (Five networks that are trained apart do better still for the same number of gradients: {doc}`/book/practice/what_should_i_use`.)
+# So the practical conclusion of this small trial: the average of SGHMC's networks errs on about one digit in eighteen, SGD with momentum on one in sixteen and plain SGD on one in seventeen, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store.
+# There is a stronger rival: five networks that are trained apart do better still for the same number of gradients ({doc}`/book/practice/what_should_i_use`). They, too, work by disagreeing.
 
 # %% tags=["hide-input"]
 for statement, value, bound, because in (
@@ -342,7 +343,7 @@ for statement, value, bound, because in (
 # A probability is worth most where it says "I do not know".
 # {numref}`fig-digits-unsure` shows the sixteen test digits of which the average is least sure; a person would hesitate over some of them, too.
 # If a person checks the 20 per cent of the digits that it is least sure of, about nine errors in ten are gone.
-# The average is a little too modest: it is right more often than it says. {doc}`/book/studies/uncertainty` measures such things at full scale.
+# The average is a little underconfident: it is right more often than it says. {doc}`/book/studies/uncertainty` measures such things at full scale.
 
 # %% mystnb={"figure": {"caption": "The sixteen test digits with the largest entropy of the averaged prediction: above each its class, then the two most probable classes.", "name": "fig-digits-unsure"}, "image": {"alt": "Sixteen handwritten digits, many of them oddly written, each with its class and the two most probable classes."}} tags=["hide-input"]
 unsure = predictive_entropy(average).topk(16).indices
@@ -370,7 +371,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** the average of two hundred mediocre networks is one good prediction, because they disagree where the data do not decide.
+# **To remember:** the average of mediocre networks is one good prediction, because they disagree where the data do not decide; a handful of them far apart comes level with a trained network.
 #
 # Two parameters of these samplers are still set by hand, the step size and the length of a path between samples.
 # {doc}`The next page </book/tutorial/no_u_turn>` lets a path decide for itself when it has gone far enough.

@@ -9,7 +9,7 @@
 # # Measuring the noise
 #
 # ```{div} page-head
-# Page 9 of 12 · 19 minutes to read, 15 to play · Running: about 8 seconds
+# Page 9 of 12 · 20 minutes to read, 15 to play · Running: about 8 seconds
 # ```
 #
 # ```{index} ! noise estimate, ! B̂
@@ -136,7 +136,7 @@ show_scoreboard(10)
 #
 # ## From the examples of a minibatch
 #
-# By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and $V$ is their covariance over the data, times $N^2/n$, and times $(N - n)/(N - 1)$ as well if no example is drawn twice.
+# By {prf:ref}`thm-minibatch` the covariance $V$ of the {term}`gradient noise` is that of the $g_i = -\nabla\log p(x_i \mid \theta)$ over the data, times $N^2/n$, and times $(N - n)/(N - 1)$ as well if no example is drawn twice.
 # We do not know the covariance over all the data, but the covariance over the minibatch estimates it {cite:p}`ahn2012`.
 #
 # ```{prf:definition} Estimates of the gradient noise
@@ -227,7 +227,7 @@ for how, minibatches in (
 # $$ (eq-clipping)
 #
 # Clipping always heats.
-# And if the noise itself exceeds the friction, then $T \ge B/C$ whatever the estimate, because we can inject nothing, but not less than nothing.
+# And if the noise itself exceeds the friction, then $T \ge B/C$ whatever the estimate, because the least that we can inject is nothing.
 #
 # ## The coin that is never right
 #
@@ -358,10 +358,10 @@ claim(
 )
 
 # %% [markdown]
-# What is exact here are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right. They improve with the number of steps in a unit of time, because the sum of the steps' noise is then nearly Gaussian.
+# What is exact here, on a Gaussian target, are means and variances. The noise of a step is a mixture of Gaussians and not Gaussian, so higher moments are only approximately right. They improve with the number of steps in a unit of time, because the sum of the steps' noise is then nearly Gaussian.
 #
 # Which of the three kinds to take, and how much friction to give it, is a matter of the model; {doc}`/book/further/choosing_the_estimate` compares them on a logistic regression.
-# The full matrix is unbiased, but expensive; the diagonal is free, and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most the largest eigenvalue of $B - \operatorname{diag}B$ in absolute value over $C$.
+# The full matrix is unbiased, but holds $d^2$ numbers and needs its root at every step. The diagonal adds to each step the squares of the examples' gradients, for a network of linear layers one more matrix product a layer (half as much again in time), and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most the largest eigenvalue of $B - \operatorname{diag}B$ in absolute value over $C$.
 # The rule of that page: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
 # Clipping is the price of too little friction. If you cannot afford the friction, which makes the chain slow, reduce the noise itself, by larger minibatches or by control variates.
 #

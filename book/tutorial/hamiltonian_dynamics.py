@@ -80,7 +80,7 @@ plt.show()
 # After 1,000 steps, how far from the middle is the ball of explicit Euler, and how far is leapfrog's?
 # Would a step of 0.03 instead of 0.3 save explicit Euler?
 #
-# The scoreboard so far has one row, of the variance of $\theta$ in the bowl, where 1 is correct:
+# The scoreboard so far has one row, of the variance of $\theta$ in the bowl, where 1 is correct. ($V$ is the variance of the noise in the gradient: 0 until page 6.)
 
 # %% tags=["hide-input"]
 show_scoreboard(3)
@@ -158,16 +158,16 @@ plt.show()
 #
 # *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, so does $(\theta(-t), -r(-t))$: in each equation both sides change their sign, or neither does.
 #
-# *Volume.* A flow changes volumes at the rate of the divergence of its velocity field, here $(M^{-1}r, -\nabla U(\theta))$.
+# *Volume.* A small box of states grows along each axis at the rate at which the velocity changes along it, and these rates add up: a flow changes volumes at the rate of the divergence of its velocity field, here $(M^{-1}r, -\nabla U(\theta))$.
 # The divergence is zero, because the first part does not depend on $\theta$ and the second does not depend on $r$.
 # ```
 #
 # A sampler will need all three.
-# (The flow also conserves a finer thing than volume, the symplectic form: {prf:ref}`thm-flow-symplectic`.)
+# (The flow also conserves a finer thing than volume, the symplectic form, which has given its name to the integrators that conserve it: {prf:ref}`thm-flow-symplectic`.)
 #
 # ## Leapfrog
 #
-# For few potentials these equations can be solved, so we take steps of size $\varepsilon$, made of *drifts*, which move the position while the momentum is held, and *kicks*, which change the momentum while the position is held.
+# These equations can be solved for only a few potentials, so we take steps of size $\varepsilon$, made of *drifts*, which move the position while the momentum is held, and *kicks*, which change the momentum while the position is held.
 #
 # ```{prf:definition} Explicit Euler, symplectic Euler, leapfrog
 # :label: def-integrators
@@ -202,7 +202,7 @@ def leapfrog_step(gradient, theta, r, step_size):
 # Write $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ for a kick and $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ for a drift: $\Psi_\varepsilon = K_{\varepsilon/2} D_\varepsilon K_{\varepsilon/2}$.
 # Each is a shear: its Jacobian is triangular with ones on the diagonal, so its determinant is 1, and so is the product's.
 # Flip, kick, flip is a kick backwards: $F K_h F = K_{-h} = K_h^{-1}$, and $F D_h F = D_{-h} = D_h^{-1}$.
-# Insert $FF = I$ between the factors: $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
+# Insert $FF = I$ between the factors: $F\Psi_\varepsilon F = (FK_{\varepsilon/2}F)(FD_\varepsilon F)(FK_{\varepsilon/2}F) = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$. An inverse takes the factors in the opposite order, and $K D K$ reads the same both ways.
 # ```
 #
 # Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and conserves volume, but it does not read the same backwards, and is not reversible.
@@ -435,7 +435,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples.
+# **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples, unless the number of steps is a bad one.
 # (In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it, and what is sampled depends on the number of steps, too.)
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
@@ -444,8 +444,8 @@ claim(
 #
 # ## Change it
 #
-# * Write `path(leapfrog, 1.99, 200)` for `path(leapfrog, 2.01, 200)`, a step just *under* the limit: the path no longer runs away, and the claim that it grows shows ✗.
-# * In `return_error` write `step_size=0.001` for `step_size=0.1`: symplectic Euler's miss shrinks with the step, and its claim shows ✗, while leapfrog comes back to within rounding at any step.
+# * Set `path(leapfrog, 2.01, 200)` to `path(leapfrog, 1.99, 200)`, a step just *under* the limit: the path no longer runs away, and the claim that it grows shows ✗.
+# * In `return_error` set `step_size=0.1` to `step_size=0.001`: symplectic Euler's miss shrinks with the step, and its claim shows ✗, while leapfrog comes back to within rounding at any step.
 # * In the last run write `(1.0, 3)` for `(1.0, 2)`. Three leapfrog steps of size 1 lead from $\theta$ to $-\theta$, whatever $r$ is, so the chains never leave their start at 0 and the claim for $\varepsilon = 1$ shows ✗. This is *resonance*, to which the next page returns.
 #
 # ## Exercises

@@ -9,7 +9,7 @@
 # # Noise on purpose: Langevin dynamics
 #
 # ```{div} page-head
-# Page 6 of 12 · 18 minutes to read, 10 to play · Running: about 7 seconds
+# Page 6 of 12 · 19 minutes to read, 10 to play · Running: about 7 seconds
 # ```
 #
 # ```{index} ! SGLD, ! Langevin dynamics
@@ -191,7 +191,7 @@ def sgld_step(gradient, theta, step_size, normal):
 #
 # Why may one ignore the {term}`gradient noise`?
 # The two kinds of noise are of different orders: the injected noise has the variance $2\eta$, the gradient's $\eta^2V$.
-# Their ratio $\tfrac12\eta V$ vanishes with $\eta$, so small steps drown the noise. How small is small?
+# Their ratio $\tfrac12\eta V$ vanishes with $\eta$, so small steps drown the gradient's noise in ours. How small is small?
 #
 # ## What a finite step costs, exactly
 #
@@ -233,10 +233,10 @@ def sgld_step(gradient, theta, step_size, normal):
 # The truth is $1/a$.
 # There are two errors, both of the order of $\eta$ and both making the variance too large: the numerator's comes from the minibatch, the denominator's from the step.
 # This answers the guess: what counts is $\tfrac12\eta V$ against 1.
-# The row of the scoreboard has $\eta = \varepsilon^2 = 0.01$, a choice that page 8 explains. With $V = 4$ the ratio $\tfrac12\eta V$ is 0.02; together with the step's own 0.005 this makes the variance 1.025.
+# The row of the scoreboard has $\eta = \varepsilon^2 = 0.01$, as large as SGHMC's limit on page 8. (Page 4's HMC with $L = 1$ has $\eta = \tfrac12\varepsilon^2$.) With $V = 4$ the ratio $\tfrac12\eta V$ is 0.02; together with the step's own 0.005 this makes the variance 1.025.
 # With ten times that step it is 1.26, and at $\eta = 2/a$ infinite: there a step maps $\theta$ to $-\theta$, so nothing shrinks while noise is added, and beyond it each step lands farther out.
 #
-# If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat B = \tfrac12\eta V$ we inject $2\eta(1 - \hat B)$, both noises together have the variance $2\eta - \eta^2V + \eta^2V = 2\eta$, and only the step's error is left {cite:p}`vollmer2016`.
+# If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat B = \tfrac12\eta V$ inject the variance $2\eta(1 - \hat B) = 2\eta - \eta^2V$. Both noises together then have $2\eta$, and only the step's error is left {cite:p}`vollmer2016`.
 # (Since no variance is negative, this works up to $\tfrac12\eta V = 1$.)
 # {numref}`fig-sgld-variance` shows both.
 
@@ -335,7 +335,7 @@ claim(
 # ## What small steps cost
 #
 # For a posterior of $N$ examples, $V$ is of the order of $N^2/n$ and the curvature of the order of $N$.
-# To keep $\tfrac12\eta V$ small, the step must be small against $n/N^2$; then the chain needs more than $1/(\eta a) = N/n$ steps to forget where it was, and these read $n$ examples each.
+# To keep $\tfrac12\eta V$ small, the step must be small against $n/N^2$. The chain forgets where it was in about $1/(\eta a)$ steps, which is then more than $N/n$, and each reads $n$ examples.
 # So with the plain gradient, and up to a constant, one independent sample costs **at least one pass over the data**, whatever the size of the minibatch.
 # SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
 # And it is a random walk, which needs of the order of $k^2$ steps to cross a ridge that is $k$ times as long as it is wide.

@@ -41,7 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {doc}`The last page </book/tutorial/bayesian_learning>` averaged predictions over samples of a posterior, and did not say where the samples came from.
 # The posterior is known only up to a constant, and nobody can draw from it directly.
 # What one can do is wander.
-# If a walk spends at each place a share of its time that is proportional to the probability there, then the places it visits are the samples.
+# If a walk spends its time at each place in proportion to the probability there, the places that it visits can serve as samples.
 # So how must one walk?
 #
 # {numref}`fig-three-states` shows the idea on three states.
@@ -155,7 +155,7 @@ plt.show()
 #
 # A stationary distribution need not be reached: a chain that never moves keeps every distribution.
 # But if a chain on finitely many states can get from every state to every other, and does not go round in a fixed period, then it converges to $\pi$ from any start, and its averages over time converge to averages under $\pi$ ({prf:ref}`thm-finite-chain`).
-# Such a chain is called {term}`ergodic`, and much the same holds for densities {cite:p}`roberts2004`.
+# Such a chain is called {term}`ergodic`, and under mild conditions much the same holds for densities {cite:p}`roberts2004`.
 # How fast it converges is a matter of eigenvalues; {doc}`/book/further/random_walks` computes it for these three states.
 
 # %% tags=["hide-input"]
@@ -251,7 +251,7 @@ def double_well(theta):
 start, generator = torch.zeros(1_000), torch.Generator().manual_seed(1)
 samples = random_walk(double_well, start, 1.5, 1_100, generator)[100:]
 
-# %% mystnb={"figure": {"caption": "Random-walk Metropolis in the double well. Upper: the first 300 steps of one chain; the flat pieces are rejections. Lower: a million samples on the true density (grey), with rejected steps counted, as they must be, and left out (dashed).", "name": "fig-metropolis"}, "image": {"alt": "Above, a jagged path between -1.5 and 1.5 with many flat pieces. Below, two grey humps at -1 and 1. One line runs along their outline; a dashed one is below it on the humps, and above it between and outside them."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Random-walk Metropolis in the double well. Upper: 300 steps of one chain; the flat pieces are rejections. Lower: a million samples on the true density (grey), with rejected steps counted, as they must be, and left out (dashed).", "name": "fig-metropolis"}, "image": {"alt": "Above, a jagged path between -1.5 and 1.5 with many flat pieces. Below, two grey humps at -1 and 1. One line runs along their outline; a dashed one is below it on the humps, and above it between and outside them."}} tags=["hide-input"]
 well = DoubleWell()
 moved = torch.cat([samples[1:] != samples[:-1], torch.ones(1, 1_000, dtype=bool)])
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.2, 5))
@@ -273,11 +273,11 @@ plt.show()
 # The upper part of {numref}`fig-metropolis` has flat pieces, where a proposal was rejected and the state is recorded *again*.
 # Forgetting that is a common mistake, because a rejection looks like a step in which nothing happened.
 # But rejections happen mostly where the density is high, so leaving them out removes samples exactly at the peaks.
-# A chain that records only its moves records $\theta$ as often as it is left, that is, with a density proportional to the flow {eq}`eq-metropolis-flow` out of it, $\int q(\theta, \theta')\min(\pi(\theta), \pi(\theta'))\,d\theta'$.
+# A chain that records only its moves records each $\theta$ once a visit, however long the visit lasts: with a density proportional to the flow out of $\theta$, which is {eq}`eq-metropolis-flow` integrated over $\theta'$.
 # This is the dashed line, and its $E[\theta^2]$ is a tenth too small.
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.
-# Each sampler to come will be run on it, and its variance entered on a scoreboard.
+# Each sampler to come will be run on it, and its variance entered on a scoreboard, which the next page shows for the first time.
 # Random-walk Metropolis makes the first entry: its stationary variance is exactly 1, by the theorem, and 1 is what we measure.
 
 
@@ -370,14 +370,14 @@ claim(
 
 # %% [markdown]
 #
-# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`). (It measures chance only, and not what is left of the start.)
+# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`). (It measures chance, and not the bias that the starts leave.)
 # This is why the book runs many chains at once, and it is where the standard errors of its claims come from.
 #
 # ## Has it arrived?
 #
 # All of this holds once a chain has reached its stationary distribution, and no chain shows by itself that it has.
 # One thing can be checked: chains that started in different places should have become indistinguishable.
-# The diagnostic $\hat R$ ({term}`R-hat`) halves the chains, replaces the samples by the normal scores of their ranks, and divides the standard deviation of all of them together by that within the halves.
+# The diagnostic $\hat R$ ({term}`R-hat`) cuts each chain into halves and divides the standard deviation of all samples together by the typical one within a half. (It works on ranks, so that heavy tails do no harm.)
 # It is near 1 if all chains see the same distribution, and above 1.01 one should be suspicious {cite:p}`vehtari2021`.
 #
 # {numref}`fig-bad-chains` has one good run and four bad ones, of four chains each.
@@ -435,7 +435,7 @@ plt.show()
 # * *Drift*: the chains are still on their way from distant starts, and no warm-up was thrown away.
 # * *Missing mode*: all chains started in the same mode. They agree, and they are wrong.
 #
-# The first three are caught by the eye, by $\hat R$ and by `sample`.
+# The first three of the bad runs are caught by the eye, by $\hat R$ and by `sample`.
 # The last is the one to remember: half of the density has no sample, the reported mean is 3 instead of 0, and $\hat R$ is as good as that of the good run.
 # A diagnostic can show that chains disagree, but not that they are right, and only starts that are spread more widely than the target give it a chance.
 

@@ -156,7 +156,7 @@ def minibatch_gradient(theta, minibatch):
 # *With replacement* the $n$ places are independent with covariance $\Sigma_g$ each, so the sum has covariance $n\Sigma_g$, and $\frac{N^2}{n^2}\,n\,\Sigma_g = \frac{N^2}n\Sigma_g$.
 #
 # *Without replacement* two different places hold every ordered pair of different examples with the same probability, whatever $n$ is.
-# So they have a covariance $\Gamma$ that depends neither on the places nor on $n$, and we may find it for a minibatch of all the data, $n = N$: its sum is certain, $0 = N\Sigma_g + N(N-1)\Gamma$, hence $\Gamma = -\Sigma_g/(N-1)$.
+# So their covariance $\Gamma$ depends neither on the places nor on $n$. Take $n = N$: the sum over all the data is not random, $0 = N\Sigma_g + N(N-1)\Gamma$, hence $\Gamma = -\Sigma_g/(N-1)$.
 # For any $n$ then $\operatorname{Cov}\sum_{i \in S}g_i = n\Sigma_g - n(n-1)\frac{\Sigma_g}{N-1} = n\frac{N-n}{N-1}\Sigma_g$.
 # ```
 #
@@ -231,7 +231,7 @@ claim(
 # The noise is not the same in all directions, and its directions are not arbitrary.
 # Suppose that the model is right, that is, that the examples were drawn from $p(x \mid \theta)$.
 # Write $g = -\nabla\log p$, so that $\nabla p = -p\,g$.
-# Differentiate $\int p\,dx = 1$ under the integral: $\int p\,g\,dx = 0$.
+# Differentiate $\int p\,dx = 1$ with respect to $\theta$, under the integral over $x$: $\int p\,g\,dx = 0$.
 # Differentiate that once more: $\int(-p\,gg^\top + p\,\nabla g)\,dx = 0$.
 # As expectations these two are
 #
@@ -312,7 +312,7 @@ claim(
 # E_\pi[\nabla U\,\nabla U^\top] = E_\pi[\nabla^2U].
 # $$ (eq-gradient-curvature)
 #
-# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much, here 200.
+# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n = 200$ times as much.
 # This is the answer to the guess: a minibatch gradient is off, in root mean square, by $\sqrt{200}$, fourteen times the length of the exact one.
 # How can a direction be of use that is wrong by fourteen times its length?
 # Only because steps are small: a sampler hardly moves from one minibatch to the next, and on its way it averages many of them.
@@ -331,7 +331,7 @@ claim(
 #
 # A Hamiltonian sampler with step $\varepsilon$ kicks its momentum by $-\varepsilon\nabla\tilde U$, which brings noise of covariance $\varepsilon^2V$ at each step.
 # There are $1/\varepsilon$ steps in a unit of time, and each draws its own minibatch, so the noise has the covariance $\varepsilon V$ per unit of time.
-# A Brownian motion with *diffusion* $B$ has independent Gaussian increments of covariance $2B$ per unit of time, hence
+# A path is a *Brownian motion with diffusion* $B$ if its increments over disjoint times are independent, those over a time $t$ being $N(0, 2Bt)$. (The 2 is a convention; it makes $B$ comparable with the friction of page 8.) In a time $\varepsilon$ this is the noise of a step if
 #
 # $$
 # B(\theta) = \tfrac12\varepsilon V(\theta).

@@ -9,7 +9,7 @@
 # # When to turn back: the no-U-turn sampler
 #
 # ```{div} page-head
-# Page 11 of 12 · 23 minutes to read, 10 to play · Running: about 8 seconds
+# Page 11 of 12 · 24 minutes to read, 10 to play · Running: about 8 seconds
 # ```
 #
 # ```{index} ! NUTS, ! no-U-turn sampler
@@ -122,7 +122,7 @@ show_scoreboard(11)
 #
 # Number the states from left to right, $0$ to $2^j - 1$.
 # The halves of the path, its quarters, its eighths and so on are its *aligned sub-trees*: blocks of $2^k$ neighbours whose first number is a multiple of $2^k$.
-# In a doubling the old path and the new half become the two halves of the result.
+# After a doubling the old path is one half of the new path, and the new states are the other.
 #
 # When is the path long enough?
 # Take any piece of it, with the states $z^-$ and $z^+$ at its ends and the sum $\rho$ of all its momenta; up to a factor, $M^{-1}\rho$ is nearly the way from one end to the other, because every step adds $\varepsilon M^{-1}r$ to the position.
@@ -139,7 +139,7 @@ show_scoreboard(11)
 # Stop when the whole path turns.
 # One more rule is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, throw the new half away and stop.
 # A start inside that sub-tree would have stopped there, and would never have built this path.
-# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the first doubling is the pair 2, 3, which turns, and the growth ends with two states. So a new half that contains such a pair must be thrown away.
+# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the coins that lead to this path first make the pair 2, 3, which turns, and the growth ends with two states. So a new half that contains such a pair must be thrown away.
 # A turn of the *whole* path does no harm: from whichever state it was built, it is seen at the same moment, when the path is complete.
 #
 # In code, for one chain: instead of growing to the left, turn the path round, and always append at its end.
@@ -264,11 +264,11 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
-# Let $(\theta, r)$ have the density $e^{-H}/Z$. Leapfrog keeps volume, so the density for the finished path to be $w = (z_0, \dots, z_{2^j-1})$ with the start at index $s$ is a product of three things:
+# Let $(\theta, r)$ have the density $e^{-H}/Z$. Leapfrog keeps volume, so we may use the coordinates of $z_0$ whichever state is the start. In these the density for the finished path to be $w = (z_0, \dots, z_{2^j-1})$ with the start at index $s$ has three factors:
 #
 # * $e^{-H(z_s)}/Z$, for the start;
 # * $2^{-j}$, for the coins: exactly one sequence of coins puts the start at index $s$;
-# * the probability, over the next coin, that the growth came to $w$ and stopped there.
+# * the probability, over the next coin, that the growth did not stop before $w$, and stops at $w$.
 #
 # The third does not depend on $s$. A sub-tree with the start in it was once the whole path, and any other was part of a new half. So every aligned sub-tree of $w$ was examined, whichever state was the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
 #

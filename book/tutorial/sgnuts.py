@@ -114,18 +114,18 @@ show_scoreboard(12)
 # So reversibility survives in distribution.
 #
 # Let $F(\theta, r) = (\theta, -r)$ be this *flip*, and let a step lead from $z = (\theta, r)$ to $z'$ with the density $p(z, z')$. (In the step below $\theta'$ follows from $\theta$, $r$ and $r'$; there $p$ is the density of $r'$ given $z$.)
-# The film has the same distribution in both directions if
+# Seen backwards, the move from $z$ to $z'$ starts at $Fz'$, the end with its momentum reversed, and arrives at $Fz$. The film has the same distribution in both directions if both are equally frequent,
 #
 # $$
 # \mu(z)\,p(z, z') = \mu(z')\,p(Fz', Fz)
 # $$ (eq-flip-balance)
 #
-# for the stationary density $\mu$.
+# for the stationary density $\mu$, which the flip does not change.
 # This is *detailed balance up to the flip*.
-# The step backward in time is then flip, step, flip, with the density $p(Fz', Fz)$ from $z'$ to $z$: it is what the reversed film shows.
+# The step backward in time is then flip, step, flip.
 #
 # SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but for a discrete step this takes more: it must at least read the same from both sides.
-# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
+# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick, which reads the same from both ends, as the old momentum alone does not: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
 # $$
 # \begin{aligned}
@@ -213,7 +213,7 @@ claim(
 # ```
 #
 # {prf:ref}`thm-tree` and {prf:ref}`thm-own-weights` have the proof.
-# Its idea fits into a sentence: the film looks the same in both directions, and the coins place the start uniformly on the path, so *given the path, the start is uniform on it*.
+# Its idea is page 11's proof with one factor changed: in the place of $e^{-H(z_s)}/Z$ stands the density of the film with the start at $s$, and by {eq}`eq-flip-balance` it is the same for every $s$. So, *given the path, the start is uniform on it*.
 # Then a uniform choice among all states is a fresh start, and a uniform choice in the other half is a symmetric move, because the start is equally likely in either half.
 # If {eq}`eq-flip-balance` holds only up to the work, the right weight of a state is $e^{-W}$ with the work summed along the path from its left end to that state; with equal weights a transition is wrong by order $\varepsilon^2$, and so is the stationary distribution if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
 #
@@ -304,11 +304,11 @@ def one_tree(theta, step, max_depth, generator):
 
 # %% [markdown]
 # `SGNUTS` in the package does this for many chains; `weights="energy"` and `integrator="drift_kick"` give the report's version back.
-# The report does not say in detail how it chooses a state (p. 14), so these weights are our reading; {doc}`/book/appendix/errata` looks at its program.
+# The report does not say in detail how it chooses a state (p. 14), so these weights are our reading. Its program uses $e^{-H}$ within a new half and then always moves there ({doc}`/book/appendix/errata`).
 #
 # Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
-# Both keep the momentum from tree to tree. With fresh momenta, which bring some of the heat back, the weights of NUTS give about 0.74.
-# The variance of the sampler as we read the report, which also drifts first, has no closed form; it is about 0.78, because its second error, of order $\varepsilon$, widens the distribution that the weights make too narrow.
+# Both keep the momentum from tree to tree; `one_tree` draws a fresh one.
+# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, an error of order $\varepsilon$ that widens what the weights make too narrow, to about 0.78; these two have no closed form.
 
 # %% tags=["hide-input"]
 show_scoreboard(13)
@@ -377,7 +377,7 @@ claim(
 # The minibatch must be fresh at each step; the report's program holds one for a whole tree, and then the bias does not vanish with $\varepsilon$ at all.
 #
 # It finds its path length by itself, but pays for steps that it throws away.
-# On a Gaussian with eight scales, SGHMC that keeps its momentum, and so has no length to choose, yields nearly five times as many effective samples per gradient.
+# On a Gaussian with eight scales, SGHMC that keeps its momentum, and so has a friction to choose in place of a length, yields nearly five times as many effective samples per gradient at its best friction.
 # {doc}`/book/further/sgnuts_measured` has these measurements, and {doc}`/book/studies/sgnuts_on_networks` those on networks.
 # The palindromic step is worth more than the sampler: it costs the same as {prf:ref}`alg-sghmc`, has no bias in a bowl, and can be used by SGHMC itself.
 #
@@ -389,7 +389,7 @@ claim(
 # Metropolis and HMC are right because they reject.
 # With minibatches a rejection would cost the energy of all the data, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or it is balanced by friction (SGHMC), provided that we know how much noise there is ($\hat B$).
 # And what was right without friction and noise (the weights of NUTS) can be wrong with them.
-# The report's accuracy of 0.94 on MNIST did not show the last of these errors. All of them show in one variance that is known exactly.
+# The report's accuracy of 0.94 on MNIST did not show the last of these errors. Each of them shows in one variance that is known exactly.
 #
 # ## Change it
 #

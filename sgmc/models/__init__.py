@@ -1,6 +1,9 @@
 """Posteriors beside the core: of functions of named parameters, of Pyro's programs, of
-networks whose prior is drawn too, with control variates.
+networks whose prior is drawn too, with control variates. ``PyroPosterior`` and
+``PyroKernel`` can be imported from here, too, where Pyro is installed.
 """
+
+from importlib import import_module
 
 from sgmc.models.control_variates import control_variates
 from sgmc.models.functions import Posterior
@@ -15,3 +18,11 @@ __all__ = [
     "control_variates",
     "draw_precision",
 ]
+
+
+def __getattr__(name: str):
+    """Import what needs Pyro when it is asked for."""
+    places = {"PyroKernel": "pyro_kernel", "PyroPosterior": "pyro_model"}
+    if name not in places:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{places[name]}"), name)

@@ -1,0 +1,155 @@
+"""Kernels of this package inside of ``pyro.infer.MCMC``; Pyro is an extra, ``pip
+install pyro-ppl``.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import parent_process
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.kernels.base import Kernel
+from sgmc.models.functions import check_callable
+from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
+from sgmc.remarks import remark_target
+from sgmc.sampling import DivergenceError, learned
+from sgmc.starting import check_kernel, check_start
+
+# isort: split
+from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
+
+
+class PyroKernel(MCMCKernel):
+    """A kernel of this package on a Pyro program, for ``pyro.infer.MCMC``.
+
+    The target is :class:`~sgmc.models.pyro_model.PyroPosterior` of the program, so that
+    a plate with ``subsample_size`` shows a fresh minibatch at each gradient. Samples
+    are the constrained sites, and what ``pyro.deterministic`` names outside of that
+    plate; leave MCMC's ``transforms`` away. A chain's seed is drawn from Pyro's random
+    numbers (``pyro.set_rng_seed``), and its start from U(−2, 2) in each unconstrained
+    coordinate unless ``initial_params`` say otherwise; chains in processes all start
+    from the last of these, for Pyro 1.9 hands on no other.
+
+    Warm-up steps are thrown away and tune nothing. Tune the kernel before, on
+    ``PyroPosterior(model, *arguments)``, by :func:`sgmc.tuning.adapt` (HMC, NUTS) or
+    :func:`sgmc.tuning.default_kernel` (SGHMC); ``parameters.cut(position)`` of that
+    posterior makes ``initial_params`` of positions ``(num_chains, dim)``. Pyro does not
+    thin: raise the kernel's ``num_steps``.
+
+    Args:
+        kernel: one of :mod:`sgmc.kernels`.
+        model: the program, which ``MCMC.run`` calls with its arguments.
+
+    Raises:
+        ValueError: if the kernel or the model is none; in ``run``, if PyroPosterior
+            refuses the program, HMC or NUTS is to see minibatches, ``initial_params``
+            have other names or shapes, or a chain cannot start where it should.
+        DivergenceError: in ``run``, if a position stops being finite.
+
+    Example:
+        >>> import pyro
+        >>> import pyro.distributions as dist
+        >>> from sgmc.kernels import SGHMC
+        >>> def model(x):
+        ...     mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        ...     with pyro.plate("data", len(x), subsample_size=5) as i:
+        ...         pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
+        >>> kernel = PyroKernel(SGHMC(0.05, friction=3.0, num_steps=5), model)
+        >>> mcmc = pyro.infer.MCMC(kernel, num_samples=8, disable_progbar=True)
+        >>> mcmc.run(torch.ones(10))
+        >>> mcmc.get_samples()["mean"].shape
+        torch.Size([8])
+    """
+
+    transforms: dict = {}  # for MCMC to undo: none, for samples are constrained here
+
+    def __init__(self, kernel: Kernel, model: Callable):
+        check_kernel(kernel)
+        check_callable("model", model, "one that calls pyro.sample")
+        self.kernel, self.model, self.start = kernel, model, None
+
+    def setup(self, warmup_steps: int, *args, **kwargs) -> None:
+        """Start a chain on the program with these arguments."""
+        if parent_process() is not None:  # a fork would wait for threads it has not got
+            torch.set_num_threads(1)
+        self.posterior = PyroPosterior(partial(self.model, **kwargs), *args)
+        # drawn, and not torch.initial_seed(), which chains of one process share
+        self.seed = int(torch.randint(2**63 - 1, (), device="cpu"))
+        device = self.posterior.data[0].device
+        self.generator = Generator(device).manual_seed(self.seed)
+        start, self.start = self.start, None  # the next chain may have another, or none
+        position = self._first_position(start)
+        check_start(self.posterior, position, self.seed)
+        self.state: Any = self.kernel.init(self.posterior, position, self.generator)
+        self.warmup_steps, self.positions, self.infos = warmup_steps, [], []
+
+    def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Take a step from where the chain is, and give the sites by name."""
+        self.state, info = self.kernel.step(self.posterior, self.state, self.generator)
+        known = {k: torch.as_tensor(v).reshape(1) for k, v in learned(info).items()}
+        self.infos.append({name: value.clone() for name, value in known.items()})
+        self.positions.append(self.state.position.clone())
+        if not self.positions[-1].isfinite().all():
+            raise DivergenceError(
+                f"the position stopped being finite at step {len(self.positions)}: the "
+                f"step_size of {self.kernel} is too large for this program, or its "
+                "gradient is not finite where the chain went. Take a smaller "
+                "step_size, or another start by initial_params",
+                None,
+            )
+        return self._sites()
+
+    def logging(self) -> dict[str, str]:
+        """Give the means of what the last 50 steps learned, for the progress bar."""
+        recent = _columns(self.infos[-50:]).items()
+        return {name: f"{float(x.double().mean()):.3g}" for name, x in recent}
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Give the samples whose step diverged and the mean acceptance, if the kernel
+        reports them; warn of what else speaks against the chain (:mod:`sgmc.remarks`).
+        """
+        seen = _columns(self.infos[self.warmup_steps :])
+        samples = torch.stack(self.positions[self.warmup_steps :])
+        for remark in self.kernel.diagnose(seen) or remark_target(
+            self.kernel, self.posterior, samples, self.seed
+        ):
+            warnings.warn(remark, stacklevel=2)
+        diverged = seen.get("diverged", torch.zeros(0, 1))
+        found: dict[str, Any] = {"divergences": diverged.nonzero()[:, 0].tolist()}
+        if "acceptance" in seen:
+            found["acceptance rate"] = float(seen["acceptance"].mean())
+        return found
+
+    @property
+    def initial_params(self) -> dict[str, Tensor]:
+        """The sites where the chain is; assign where it is to start, unconstrained."""
+        return self._sites()
+
+    @initial_params.setter
+    def initial_params(self, params: dict[str, Tensor]) -> None:
+        self.start = params
+
+    def _sites(self) -> dict[str, Tensor]:
+        named = self.posterior.named(self.state.position.clone())
+        return {name: value[0] for name, value in named.items()}
+
+    def _first_position(self, start: dict[str, Tensor] | None) -> Tensor:
+        if start is None:
+            return self.posterior.initial_position(1, self.generator)
+        parameters = self.posterior.parameters
+        given = {name: tuple(value.shape) for name, value in start.items()}
+        shapes = {name: tuple(shape) for name, shape in parameters.free_shapes.items()}
+        if given != shapes:
+            raise ValueError(
+                f"initial_params must be unconstrained values of the shapes {shapes}, "
+                f"with an axis for several chains in front, but have {given}"
+            )
+        return parameters.join({name: value[None] for name, value in start.items()})
+
+
+def _columns(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Stack what steps learned: for each name ``(steps, 1)``."""
+    return {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
