@@ -159,8 +159,7 @@ plt.show()
 #
 # The heading names the three statements of the first code cell.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
-# It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. (One chain of 5,000 steps proves little about a density in 39,760 dimensions; it serves as an example here, and page 10 asks whether such a chain has arrived.)
-# (Why the noise does this, and what the numbers `1e-5` and `0.01` mean, comes later; so does the reason why a step may read 200 of the 4,000 digits only.)
+# It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. Why the noise does this, what the numbers `1e-5` and `0.01` mean, why a step may read 200 of the 4,000 digits only, and whether 5,000 steps are enough for such a chain to arrive, are the subjects of the following pages.
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
@@ -330,7 +329,7 @@ claim(
 )
 
 # %% [markdown]
-# **To remember:** a single network does not know what other networks, just as probable, would have said; that doubt comes from averaging networks that disagree.
+# **To remember:** a single network can say that a digit is ambiguous, but not that the data leave its weights open; that doubt shows only where sampled networks disagree.
 #
 # We needed samples from a density in 39,760 dimensions which is known up to a constant, and whose energy is a sum over all the data.
 # The rest of the tutorial is about how to get them, and how to know that one has.

@@ -156,7 +156,7 @@ axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-digits-length` the length of SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
+# In {numref}`fig-digits-length` $\lvert\theta\rvert^2$ of SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
 # The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is 1.6 per cent above $d$, with it half a per cent below; the difference, two per cent, is what the gradient noise adds to the temperature on average over the weights. (Most weights are hardly informed by the digits and receive little of it; the others must be hotter.)
 #
 # The length is a sign and no proof. Its exact mean is $d - \mathbb E[\theta\cdot\nabla L]$, where $L$ is the negative log likelihood (the formula of {ref}`ex-estimate-thermometer` with $c = 0$), and the second term is not known.
@@ -195,7 +195,7 @@ claim(
 # $$ (eq-average)
 #
 # Two scores on the 1,000 test digits tell how good it is: the *error*, the share whose most probable class is wrong, and the *log loss*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.
-# With 1,000 digits the standard error of a share of six per cent is 0.75 points, so a difference of half a point decides nothing.
+# With 1,000 digits the standard error of a share of six per cent is 0.75 points, so a difference of half a point decides nothing, unless it is one between predictions for the same digits that differ on a few of them only.
 #
 # Averaging cannot hurt the log loss.
 # The function $-\log$ is convex, so by Jensen's inequality
@@ -252,7 +252,7 @@ plt.show()
 # (Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.)
 #
 # {numref}`fig-digits-walks` has all five walks.
-# The measured $\hat B$, which corrected the length, makes no difference to the predictions that 1,000 digits could show.
+# The measured $\hat B$, which corrected the length, makes no difference to the error that 1,000 digits could show.
 # SGLD's average is worse than SGHMC's, most clearly in the log loss.
 # Not having arrived is only one reason. With twice the step $\lvert\theta\rvert^2$ rises to nine tenths of $d$, and still the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 

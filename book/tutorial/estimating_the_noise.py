@@ -362,7 +362,7 @@ claim(
 #
 # Which of the three kinds to take, and how much friction to give it, is a matter of the model; {doc}`/book/further/choosing_the_estimate` compares them on a logistic regression.
 # The full matrix is unbiased, but holds $d^2$ numbers and needs its root at every step. The diagonal adds to each step the squares of the examples' gradients, for a network of linear layers one more matrix product a layer (half as much again in time), and leaves out the correlations. By {eq}`eq-direction` a direction $v$ then has the temperature $1 + v^\top(B - \operatorname{diag}B)v/C$: some directions are too hot, others too cold, by at most the largest eigenvalue of $B - \operatorname{diag}B$ in absolute value over $C$.
-# The rule of that page: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
+# Its rule: take the diagonal from the step's own minibatch, a friction of about three times the largest $\hat B_{jj}$, and watch how often it is clipped.
 # Clipping is the price of too little friction. If you cannot afford the friction, which makes the chain slow, reduce the noise itself, by larger minibatches or by control variates.
 #
 # **To remember:** measure the noise where it acts, in the step's own minibatch; unbiased is enough, but what the estimate leaves out, and what is clipped, stays in the temperature.

@@ -9,7 +9,7 @@
 # # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Page 3 of 12 · 22 minutes to read, 15 to play · Running: about 5 seconds
+# Page 3 of 12 · 23 minutes to read, 15 to play · Running: about 5 seconds
 # ```
 #
 # ```{index} ! Hamiltonian dynamics, ! leapfrog, ! shadow energy
@@ -156,7 +156,7 @@ plt.show()
 # ```{prf:proof}
 # *Energy.* $\frac{dH}{dt} = \nabla U^\top \dot\theta + r^\top M^{-1}\dot r = \nabla U^\top M^{-1} r - r^\top M^{-1}\nabla U = 0$.
 #
-# *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, so does $(\theta(-t), -r(-t))$: in each equation both sides change their sign, or neither does.
+# *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, so does $(\theta(-t), -r(-t))$: in each equation both sides change their sign, or neither does. Solutions are unique, so flip, flow, flip is the flow backwards.
 #
 # *Volume.* A small box of states grows along each axis at the rate at which the velocity changes along it, and these rates add up: a flow changes volumes at the rate of the divergence of its velocity field, here $(M^{-1}r, -\nabla U(\theta))$.
 # The divergence is zero, because the first part does not depend on $\theta$ and the second does not depend on $r$.
@@ -284,7 +284,7 @@ claim(
 # What about energy?
 # An explicit Euler step in the bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$, because it follows the tangent and a tangent to a circle leads outwards.
 # Its energy grows by the factor $1 + \varepsilon^2$ at each step: after 1,000 steps of 0.3 the ball is at a distance of $1.09^{500}$, more than $10^{18}$.
-# A smaller step only delays this: at $\varepsilon = 0.03$ a thousand steps still multiply the energy by $1.0009^{1000} \approx 2.5$.
+# A smaller step only delays this: at $\varepsilon = 0.03$ the 10,000 steps that take the same time still multiply the energy by $1.0009^{10{,}000} \approx 8{,}000$.
 # Leapfrog does not conserve $H$ either, but it conserves something next to it, a {term}`shadow energy`.
 #
 # ```{prf:theorem} The conserved ellipses
@@ -387,7 +387,7 @@ claim(
 # Which distribution of $\theta$ does this keep?
 #
 # Were the dynamics exact, it would keep $e^{-H(\theta, r)} = e^{-U(\theta)}e^{-r^2/2}$.
-# The flow keeps this density because it carries each state to one of equal $H$ and does not squeeze the volume on the way; and a fresh $r$ keeps it because under it $r$ is $N(0, 1)$ and independent of $\theta$.
+# The flow keeps this density because it carries each state to one of equal $H$ and does not squeeze the volume on the way; and a fresh $r$ keeps it because under $e^{-H}$ $r$ is $N(0, 1)$ and independent of $\theta$.
 # In the bowl, leapfrog does the same for its shadow: it conserves $\tilde H$ and volume, and under $e^{-\tilde H}$ the momentum is again $N(0, 1)$ and independent.
 # So the chain keeps $e^{-\tilde H}$, whose variance of $\theta$ is
 #

@@ -215,7 +215,7 @@ plt.show()
 #
 # {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: acceptance does not deteriorate with the length of a path.
+# This answers the guess: acceptance does not deteriorate with the length of a path (here exactly, and in general as well as the shadow of page 3 is conserved).
 # In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # In $d$ dimensions the same holds with $\lvert\theta\rvert^2$, which on the shell differs between two points by about $2\sqrt d$: a hundred dimensions and $\varepsilon = 0.1$ give an energy error of about 0.025, all the way round.
 # So what limits the length of a path is the gradients that it costs, and not rejections.
@@ -401,7 +401,7 @@ claim(
 # Let a target be narrow, of standard deviation $s$, in several directions and wide, of standard deviation $\ell = s\sqrt\kappa$, in another.
 # HMC keeps its course along the valley, in steps of about $s$.
 # A random walk must take steps of about $s$ too, and needs $(\ell/s)^2 = \kappa$ of them to diffuse over the length $\ell$.
-# So does *Langevin dynamics*, which is HMC with $L = 1$ (page 6 counts its step as $\eta$, which is $\frac12\varepsilon^2$ here): a step downhill and noise, guided by the gradient, but with a new direction at every step.
+# So does *Langevin dynamics*, which is HMC with $L = 1$: a step downhill and noise, guided by the gradient, but with a new direction at every step.
 #
 # | | steps from end to end | step size in $d$ equal dimensions |
 # | --- | --- | --- |

@@ -176,7 +176,7 @@ def sgld_step(gradient, theta, step_size, normal):
 
 
 # %% [markdown]
-# The package's kernel is this line for many chains, with three things that come later: a noise estimate $\hat B$ (below), a mass, and a {term}`temperature` (page 8), which are 0, 1 and 1 here:
+# The package's kernel is this line for many chains, with three things that come later: a noise estimate $\hat B$ (below), a mass, and a {term}`temperature` $T$, at which the noise has the variance $2\eta T$ and the density is $e^{-U/T}$; they are 0, 1 and 1 here:
 #
 # ````{admonition} The step of the package
 # :class: dropdown
@@ -382,7 +382,7 @@ claim(
 #
 # Without injected noise {eq}`eq-sgld-variance` becomes $\eta V/(a(2 - \eta a))$.
 # So SGD samples too, for small $\eta$ at the temperature $\tfrac12\eta V$, provided that the noise is the same in all directions {cite:p}`mandt2017`.
-# It is not: by {eq}`eq-noise-curvature` it has the shape of the curvature, $V = \frac Nna$, and then the variance is $\frac Nn\cdot\frac\eta2$ in every direction, stiff or soft.
+# But the noise of a minibatch is not the same in all directions: by {eq}`eq-noise-curvature` it has the shape of the curvature, $V = \frac Nna$, and then the variance is $\frac Nn\cdot\frac\eta2$ in every direction, stiff or soft.
 # That is a ball, not the posterior; {doc}`/book/further/constant_sgd` goes on from here.
 # ```
 #

@@ -155,7 +155,7 @@ def minibatch_gradient(theta, minibatch):
 #
 # *With replacement* the $n$ places are independent with covariance $\Sigma_g$ each, so the sum has covariance $n\Sigma_g$, and $\frac{N^2}{n^2}\,n\,\Sigma_g = \frac{N^2}n\Sigma_g$.
 #
-# *Without replacement* two different places hold every ordered pair of different examples with the same probability, whatever $n$ is.
+# *Without replacement* the examples in any two places are a random ordered pair of different examples, whatever $n$ is.
 # So their covariance $\Gamma$ depends neither on the places nor on $n$. Take $n = N$: the sum over all the data is not random, $0 = N\Sigma_g + N(N-1)\Gamma$, hence $\Gamma = -\Sigma_g/(N-1)$.
 # For any $n$ then $\operatorname{Cov}\sum_{i \in S}g_i = n\Sigma_g - n(n-1)\frac{\Sigma_g}{N-1} = n\frac{N-n}{N-1}\Sigma_g$.
 # ```
@@ -252,7 +252,7 @@ claim(
 # $$ (eq-noise-curvature)
 #
 # The posterior's covariance, on the other hand, is nearly the *inverse* of the curvature.
-# So the noise has the shape of the posterior turned inside out: it is large in the directions in which the posterior is narrow.
+# So the noise has the shape of the posterior's *inverse* covariance: it is large in the directions in which the posterior is narrow.
 # {numref}`fig-noise-shape` draws both for the first two of the regression's coordinates, which are correlated. The noise and the curvature nearly coincide, and the posterior lies across.
 
 # %% mystnb={"figure": {"caption": "The two correlated coordinates of the regression. Left: two standard deviations of the minibatch noise at the mode, $n = 50$ (solid), and of a Gaussian with the curvature times $(N - n)/n$ as its covariance (dashed). Right: two standard deviations of the posterior.", "name": "fig-noise-shape"}, "image": {"alt": "Left, two ellipses that nearly coincide and slant upwards. Right, a grey ellipse that slants downwards."}} tags=["hide-input"]
@@ -340,7 +340,7 @@ claim(
 # As the step goes to zero so does $B$, although $V$ stays as it is: a unit of time then holds more and more minibatches, and their errors average out.
 # This needs a fresh minibatch at every step. A minibatch that is kept for many steps makes the same error in each, so that errors add up instead of averaging out ({prf:ref}`thm-noise-adds`).
 #
-# The following pages treat the noise as $N(0, V)$, and in the running example as $V = 4$ in the bowl.
+# The following pages treat the noise as $N(0, V)$, and in the running example as $V = 4$ in the bowl, an arbitrary choice.
 # A minibatch gradient is a sum, so for large minibatches the central limit theorem makes its noise nearly Gaussian (with a tail still to be seen in {numref}`fig-noise-idea`), unless a rare class or a few extreme examples dominate it; {doc}`/book/further/noise_that_is_not_gaussian` says when.
 #
 # {numref}`fig-live-minibatch_noise` leads from the size of the minibatch to the samples of a sampler that ignores its noise, the Langevin dynamics of the next page.
@@ -352,7 +352,7 @@ claim(
 # Live: minibatches of $n$ of 40 examples without replacement. Above, their gradients at one $\theta$, and the mean square of the noise by {eq}`eq-v`; below, draws of Langevin chains with such gradients.
 # ```
 #
-# **To remember:** a minibatch gradient is right on average; the variance of its noise is $N^2/n$ times the covariance of the examples' gradients, and has the posterior's shape turned inside out.
+# **To remember:** a minibatch gradient is right on average; the variance of its noise is $N^2/n$ times the covariance of the examples' gradients, and is largest where the posterior is narrowest.
 # What does it do to a sampler? {doc}`The next page </book/tutorial/langevin>` begins with the simplest one.
 
 # %% tags=["hide-input"]
@@ -389,7 +389,7 @@ claim(
 # :class: dropdown
 #
 # The estimate is unbiased, but for another posterior, whose prior is raised to the power $N/n$.
-# A prior variance $\tau^2$ has become $\tau^2n/N$, and the smaller the minibatch the more everything shrinks to zero.
+# A prior variance $s^2$ has become $s^2n/N$, and the smaller the minibatch the more everything shrinks to zero.
 # ```
 #
 # ```{exercise}

@@ -9,7 +9,7 @@
 # # The obvious thing overheats: naive stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 7 of 12 · 19 minutes to read, 10 to play · Running: about 6 seconds
+# Page 7 of 12 · 20 minutes to read, 10 to play · Running: about 6 seconds
 # ```
 #
 # ```{index} ! naive SGHMC
@@ -155,11 +155,11 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # Under {eq}`eq-naive` itself Taylor's formula as in {prf:ref}`thm-diffusion`, with $f = H$, gives $\frac d{dt}E[H] = E[\nabla_\theta H\cdot M^{-1}r - \nabla_rH\cdot\nabla U] + \sum_{ij}B_{ij}(M^{-1})_{ij} = \operatorname{tr}(M^{-1}B)$.
 # ```
 #
-# This answers the guess: for constant $V$ the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.
+# This answers the guess: for constant $V$, and without resampling, the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.
 # In the bowl it is $B = 0.2$. In equilibrium the mean kinetic energy is $\tfrac12$, so the noise adds as much in 2.5 units of time.
 # The rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
 #
-# Energy alone leaves one way out, a stationary distribution whose mean energy is infinite. Entropy closes it.
+# So there is no stationary distribution of finite mean energy. Entropy shows why, and excludes others, too.
 # Hamilton's equations carry a density about without spreading it, because their flow keeps volume.
 # Noise spreads it, and nothing here undoes that.
 # *Entropy*, $-\int p\log p$, measures how far a density is spread.
@@ -258,7 +258,7 @@ claim(
 #
 # Short trajectories collect little noise, but walk at random; with a single step, $L = 1$, the algorithm is SGLD with $\eta = \tfrac12\varepsilon^2$.
 # Long ones collect much: with 16 steps, a quarter of a turn and thus a good length for HMC, the variance is 1.32 instead of 1, and with 50, the row of the scoreboard, 2.144 (exactly, at $\varepsilon = 0.1$; {eq}`eq-naive-variance`, which is the limit of small steps, has 2.147), and simulation agrees.
-# Near half a period it is worst ({numref}`fig-naive-variance`), because there $\theta$ comes back as $-\theta$ whatever the fresh momentum was, and no surplus is thrown away.
+# Near half a period it is worst ({numref}`fig-naive-variance`), because there $\theta$ comes back as $-\theta$ whatever the fresh momentum was, and none of the surplus in $\theta$ is lost.
 # The bias is smallest for trajectories so short that one might as well have used Langevin.
 # {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used. (Friction is no exception: it limits them to a time of about $1/C$.)
 

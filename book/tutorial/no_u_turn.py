@@ -41,7 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # For this page we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left two numbers to choose. The second is the subject of this page: how long should a trajectory be?
 # One that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
 # {numref}`fig-turn-times` shows six trajectories on a ridge.
-# Each runs away from its start, up to the dot, and then comes back; one that starts across the ridge soon does, one that starts along it goes far.
+# Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, one that starts along it goes far.
 # No fixed number of steps suits all six, so let each trajectory decide for itself when to turn back.
 
 # %% mystnb={"figure": {"caption": "Distance from the start along six trajectories on a Gaussian with correlation 0.95: drawn until they first turn back (dots), then faintly.", "name": "fig-turn-times"}, "image": {"alt": "Six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go down and up after them."}} tags=["hide-input"]

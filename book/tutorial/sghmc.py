@@ -120,7 +120,7 @@ show_scoreboard(8)
 # $$ (eq-sghmc)
 #
 # The last term is the gradient's, whether we want it or not.
-# The one before it is ours, and $\hat B$ is the {term}`noise estimate`: what we believe $B$ to be.
+# The one before it is ours, and $\hat B$ is the {term}`noise estimate`: what we believe $B$ to be. (To sample $e^{-U/T}$ one injects $TC - \hat B$ in place of $C - \hat B$.)
 #
 # How much noise is right?
 # Friction removes energy at the rate $E[r^\top M^{-1}CM^{-1}r]$.
@@ -168,7 +168,7 @@ show_scoreboard(8)
 # ```
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
-# The proof also covers noise that depends on the position, if $\hat B(\theta) = B(\theta)$ everywhere; even $C$ may depend on $\theta$, because $D$ acts on $r$ alone, and derivatives with respect to $r$ pass $C(\theta)$ by.
+# The proof also covers noise that depends on the position, if $\hat B(\theta) = B(\theta)$ everywhere; even $C$ may depend on $\theta$, because only the block of $D$ that belongs to $r$ is not zero, and a derivative with respect to $r$ does not act on $C(\theta)$.
 # Indeed all dynamics with a positive semi-definite $D$ and an antisymmetric $Q$ keep $\pi$, with a correction where they vary ({prf:ref}`thm-recipe`), and {cite:t}`ma2015` show that under some conditions there are no other continuous ones.
 #
 # ## A wrong estimate is a wrong temperature

@@ -9,7 +9,7 @@
 # # SGNUTS: an error found and corrected
 #
 # ```{div} page-head
-# Page 12 of 12 · 24 minutes to read, 15 to play · Running: about 12 seconds
+# Page 12 of 12 · 25 minutes to read, 15 to play · Running: about 12 seconds
 # ```
 #
 # ```{index} ! SGNUTS
@@ -110,7 +110,7 @@ show_scoreboard(12)
 #
 # HMC and NUTS are right because their paths can be walked back.
 # A path with friction and noise cannot: a step backward does not undo a step forward, and the report suspected that this "likely breaks the reversibility of the Markov Chain" (p. 15).
-# But a film of a swinging ball, with friction and noise in balance, looks the same backwards, if only we remember that momenta change their sign when the film is reversed.
+# But a film of a swinging ball, with friction and noise in balance, looks in equilibrium the same backwards, if only we remember that momenta change their sign when the film is reversed.
 # So reversibility survives in distribution.
 #
 # Let $F(\theta, r) = (\theta, -r)$ be this *flip*, and let a step lead from $z = (\theta, r)$ to $z'$ with the density $p(z, z')$. (In the step below $\theta'$ follows from $\theta$, $r$ and $r'$; there $p$ is the density of $r'$ given $z$.)
@@ -147,7 +147,15 @@ show_scoreboard(12)
 # 2. If $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite and $\varepsilon^2A \prec 4M$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and an independent Gaussian $r$.
 # ```
 #
-# The proof is in {doc}`/book/appendix/sgnuts_theorem` ({prf:ref}`thm-step-reversal`, {prf:ref}`thm-quadratic`).
+# ```{admonition} Proof of the first part, for $M = 1$ and a number $C$
+# :class: dropdown
+#
+# All noise of the step is $\zeta = r' - r + \varepsilon\nabla U(y) + \tfrac12\varepsilon C(r + r')$, of variance $2(C - \hat B)\varepsilon + \varepsilon^2V = 2C\varepsilon$.
+# The step from $Fz'$ to $Fz$ has the same $y$, and the noise $\tilde\zeta = r' - r + \varepsilon\nabla U(y) - \tfrac12\varepsilon C(r + r')$.
+# So $\log p(z, z') - \log p(Fz', Fz) = -(\zeta^2 - \tilde\zeta^2)/(4C\varepsilon) = -\tfrac12(r + r')\bigl(r' - r + \varepsilon\nabla U(y)\bigr)$, and with $\theta' - \theta = \tfrac12\varepsilon(r + r')$ this is $-\tfrac12(r'^2 - r^2) - \nabla U(y)(\theta' - \theta) = W - H(z') + H(z)$.
+# ```
+#
+# {prf:ref}`thm-step-reversal` and {prf:ref}`thm-quadratic` have the whole proof.
 # In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate. (For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$; so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.)
 
 # %% tags=["hide-input"]
@@ -308,7 +316,7 @@ def one_tree(theta, step, max_depth, generator):
 #
 # Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
 # Both keep the momentum from tree to tree; `one_tree` draws a fresh one.
-# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, an error of order $\varepsilon$ that widens what the weights make too narrow, to about 0.78; these two have no closed form.
+# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, which violates {eq}`eq-flip-balance` by order $\varepsilon$ and widens what the weights make too narrow, to about 0.78; these two have no closed form.
 
 # %% tags=["hide-input"]
 show_scoreboard(13)
@@ -381,7 +389,7 @@ claim(
 # {doc}`/book/further/sgnuts_measured` has these measurements, and {doc}`/book/studies/sgnuts_on_networks` those on networks.
 # The palindromic step is worth more than the sampler: it costs the same as {prf:ref}`alg-sghmc`, has no bias in a bowl, and can be used by SGHMC itself.
 #
-# **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian, at any stable step size, and up to a small error of the step elsewhere.
+# **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian if the momentum is kept, at any stable step size, and up to a small error of the step elsewhere.
 #
 # ## The whole story
 #

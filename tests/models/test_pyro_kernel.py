@@ -214,9 +214,7 @@ def schools(effect, error):
 def moments_of_schools():
     """E[mean], E[log spread] and E[theta₀] by quadrature, the effects integrated out."""
     mean = torch.linspace(-25.0, 30.0, 551)[:, None, None]
-    spread = torch.linspace(-12.0, 4.0, 801)[
-        :, None
-    ].exp()  # the last axis is of schools
+    spread = torch.linspace(-12.0, 4.0, 801).exp()[:, None]  # the last axis: schools
     law = Normal(mean, (ERROR**2 + spread**2).sqrt()).log_prob(EFFECT).sum(-1)
     prior = Normal(0.0, 5.0).log_prob(mean) + HalfNormal(5.0).log_prob(spread)
     weight = (law + (prior + spread.log())[..., 0]).flatten().softmax(0).view(law.shape)
