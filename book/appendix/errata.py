@@ -9,15 +9,15 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 84 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 82 minutes · Running: about 20 seconds
 # ```
 #
-# Where the paper behind this book, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.
+# Where the paper, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.
 #
 # **You will learn** to
 #
-# * recognise the errors that samplers of this family are prone to,
-# * predict, mostly by a formula, what each of them does to the {term}`stationary distribution`,
+# * recognise the errors to which samplers of this family are prone,
+# * predict, mostly by formula, what each of them does to the {term}`stationary distribution`,
 # * check a sampler's code line by line before you trust its draws.
 #
 # **You will need** {doc}`/book/tutorial/sghmc`, {doc}`/book/tutorial/naive_sghmc` and {doc}`/book/tutorial/minibatch_noise`.
@@ -261,7 +261,7 @@ claim(
 # **Says.** Algorithm 2 moves the position and takes the gradient where it arrives.
 # Equation (15), the same in learning-rate form, gives the increments of $\theta$ and $v$ side by side and does not say where the gradient is taken: it prints $\nabla\tilde U(x)$, a slip for $\theta$.
 # Read as simultaneous updates it is explicit Euler, with the gradient at the *old* position and the move by the *old* momentum.
-# That is how it is read by blackjax (`sgmcmc/diffusions.py`), posteriors (`sgmcmc/sghmc.py`), SGMCMCJax (`kernels.py`; its documentation writes the gradient at $x_{n+1}$, its code takes the one at $x_n$), and Turing.jl (`src/mcmc/sghmc.jl`, whose comment cites equation (15)).
+# So it is read by blackjax (`sgmcmc/diffusions.py`), posteriors (`sgmcmc/sghmc.py`), SGMCMCJax (`kernels.py`; its documentation writes the gradient at $x_{n+1}$, its code takes the one at $x_n$), and Turing.jl (`src/mcmc/sghmc.jl`, whose comment cites equation (15)).
 #
 # **Right.** Algorithm 2.
 # The authors' code kicks first and then moves, by the *new* momentum. That is the same alternation of kicks and moves, begun with the other one.
@@ -370,7 +370,6 @@ claim(
 # `Normal(loc, scale)` of Pyro {cite:p}`bingham2019` is that of PyTorch: its second argument is a standard deviation.
 # [sacktock/SGHMC](https://github.com/sacktock/SGHMC) passes the variance, $2(\alpha - \hat\beta)\eta$ (`kernel/sghmc.py` from `1408677`, 24 March 2022, to its last version).
 # Before that day, and in `kernel/legacy/sghmc.py` until 27 March (`e72644b`), it used `MultivariateNormal`, whose second argument *is* a covariance. Which version drew which figure of {cite:t}`adamday` is not known.
-# [ATMLGroup1-2021/SGHMC](https://github.com/ATMLGroup1-2021/SGHMC) passed the variance as well, for some days (`samplers/sghmc.py` at `885bef3`, $2C\varepsilon$); its authors corrected it on 20 March 2021, in `2a2d1de`.
 # [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/sghmc.py`) takes the root, and is right.
 #
 # **Right.** The scale is $\sqrt{2(C - \hat B)\varepsilon}$. With $s = 2(C - \hat B)\varepsilon$ in its place the injected variance is $s^2$, and the balance of noise and friction gives the temperature
@@ -381,10 +380,10 @@ claim(
 #
 # which without gradient noise is $2\varepsilon C$, and in learning-rate form $2\alpha\eta$.
 # The defaults of the first, $\alpha = 0.01$ and $\eta = 0.1$, give $T_{\text{eff}} = 0.002$: what is left is SGD with momentum, heated by its minibatches alone.
-# A fresh velocity every 50 draws, the default, puts a little of the heat back. Since `0b86c0a` (28 March 2022) `sample_momentum` has a wrong scale, too: the standard deviation $2\eta$ in place of $\sqrt\eta$, which is a temperature of $4\eta$.
-# The captions of Figures 5 to 7 state `resample_n = 0`, so no figure there depends on it.
+# A fresh velocity every 50 draws, the default, puts a little of the heat back. Since `0b86c0a` (28 March 2022) `sample_momentum` has a wrong scale, too: the standard deviation $2\eta$ in place of $\sqrt\eta$, a temperature of $4\eta$.
+# Figures 5 to 7 have `resample_n = 0` and do not depend on it.
 #
-# **Check.** $C = 3$, $\varepsilon = 0.1$, no gradient noise: $T_{\text{eff}} = 0.6$. The fresh velocity alone, every 100 steps as in the other half of their grid, with $\eta = 2\cdot10^{-6}$, $\alpha = 0.01$ and the right noise.
+# **Check.** $C = 3$, $\varepsilon = 0.1$, no gradient noise: $T_{\text{eff}} = 0.6$. The fresh velocity alone, every 100 steps as in half of their grid, $\eta = 2\cdot10^{-6}$, $\alpha = 0.01$.
 
 # %%
 normal = torch.distributions.Normal(0.0, 0.6)
@@ -510,7 +509,7 @@ claim(
 # ## The scale of $V$
 #
 # **Says.** Equation (6) is $\nabla\tilde U = \nabla U + N(0, V)$, and $\hat V$ may be had from the empirical Fisher information, as by {cite:t}`ahn2012`.
-# Fisher information of *what* is left to the reader: one example, the minibatch, or all the data. That is no error, but a factor of $N/n$ or its square hangs on it.
+# Fisher information of *what* is left to the reader: one example, the minibatch, or all the data. A factor of $N/n$ or its square hangs on it.
 # The code of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py`, `kernel/utils/main.py` at `eb1095a`) means to put for $\hat V$ the Hessian of a negative log-likelihood on the minibatch, without any factor of $N$ or $n$; what it computes is zero, as a section below shows. Their report calls it "the observed (empirical Fisher) information" (p. 5).
 #
 # **Right.** $\nabla\tilde U$ is a sum over $n$ examples, scaled by $N/n$. With $\Sigma_g$ the covariance of the gradients of single examples,
@@ -562,7 +561,7 @@ claim(
 #
 # **Says.** Algorithm 2 lets the step $\varepsilon_t$ change with $t$, and writes $\hat B$ without an index. The text has $\hat B = \tfrac12\varepsilon\hat V$; that this one moves with the step is left to the reader.
 #
-# **Right.** An omission, and no error. Since $B = \tfrac12\varepsilon V$, it is $V$ that the data determine; $\hat B_t = \tfrac12\varepsilon_t\hat V$ must follow the step, and so must $\hat\beta_t = \tfrac12\eta_t\hat V$.
+# **Right.** An omission. Since $B = \tfrac12\varepsilon V$, it is $V$ that the data determine; $\hat B_t = \tfrac12\varepsilon_t\hat V$ must follow the step, and so must $\hat\beta_t = \tfrac12\eta_t\hat V$.
 # A $\hat B$ tuned at $\varepsilon_0$ and kept at $\varepsilon$ gives, by {eq}`eq-temperature`,
 #
 # $$
@@ -730,7 +729,7 @@ claim(
 # The printed points can be read in the paper's file, as those of Figure 2.
 # Those of SGLD are what the code gives: their errors agree with the exact ones to the third digit, and their times to two lags.
 # Those of SGHMC are not. Their times are two thirds of what the code counts at its settings; at twice the learning rates it counts nearly those.
-# With which settings they were drawn we do not know. The comparison stands with either.
+# The comparison stands with either.
 #
 # **Check.** All ten settings of the code, from exact autocorrelations: $\tau$, what the code counts, what it would count with the lags right, and what is printed; and SGHMC at twice the learning rates.
 
@@ -831,18 +830,18 @@ for name, times, near, within in (
 # **Says.** The networks' experiment finds SGHMC ahead of SGD with momentum in test error, by 0.27 points (p. 8, Figure 4).
 #
 # **Right.** The authors themselves write, in a later note to their code (`bayesnn/README.md`), that with other random seeds the difference is "not statistically significant".
-# So run several seeds, and report the spread between them: {doc}`/book/studies/mnist` does, and finds a lead of 0.21 points over the last network and of 0.08 over the average along its path, neither of which five seeds decide.
+# So run several seeds: {doc}`/book/studies/mnist` finds a lead of 0.21 points over the last network and of 0.08 over the average along its path, neither of which five seeds decide.
 #
 # ## A report's test errors on MNIST: of validation digits
 #
 # **Says.** {cite:t}`adamday` "report the test error" (p. 11).
 #
 # **Right.** Their program (`bnn/bnn.py`, `bnn.ipynb`, `VI.ipynb` and `obs-info.ipynb` at `2ef7428`) scores the first 10,000 *training* digits, which it holds out, and never uses its `test_loader`.
-# The settings were chosen on the same digits. Our errors beside theirs are of the 10,000 test digits. (On CIFAR-10 what the notebook calls validation is the test set.)
+# The settings were chosen on the same digits. Our errors beside theirs are of the test digits. (What its notebook on CIFAR-10 calls validation is the test set.)
 #
 # ## CIFAR-10 in a reproduction: what is sampled, and from what
 #
-# **Says.** The report of {cite:t}`adamday` shows a Bayesian convolutional network on CIFAR-10 (p. 12, Figure 7b), and says that SGHMC "performed very well" there (p. 17). The curve ends near an error of 0.58; the notebook of the program has the accuracy 0.4195 ([sacktock/SGHMC](https://github.com/sacktock/SGHMC), `bnn/conv-bnn.ipynb` at `2ef7428`).
+# **Says.** The report of {cite:t}`adamday` shows a Bayesian convolutional network on CIFAR-10 (p. 12, Figure 7b), and says that SGHMC "performed very well" there (p. 17). Its notebook ends at an accuracy of 0.4195 ([sacktock/SGHMC](https://github.com/sacktock/SGHMC), `bnn/conv-bnn.ipynb` at `2ef7428`).
 #
 # **Right.** The convolutions are neither sampled nor trained: they are not random variables of the program, and there is no optimiser, so that they keep their first weights.
 # And the images are not what they seem. The files give the three colours of a pixel side by side; to reshape such an array to (colour, row, column) does not move the axis of the colours. Each of the three "colours" is a third of the picture.
@@ -1015,7 +1014,7 @@ for name, weights, expected in (
 # ## A course report: one table, two jobs
 #
 # **Says.** {cite:t}`wang2021` time SGHMC on a mixture with two unknown means, with $\varepsilon = 0.1$, $C = V = 4$, minibatches of 1 and 4,000 epochs: 7.61 s in Python, 7.48 s with a Cholesky factor, 7.14 s with Numba, 0.316 s in C++.
-# The text below the table still has 7.91, 7.51 and 7.38 s, which an earlier draft has in the table as well.
+# The text below the table still has 7.91, 7.51 and 7.38 s, as the table of an earlier draft.
 #
 # **Right.** Their notebooks (`optimization/jit.ipynb`, `cholesky_decomp.ipynb` and `cpp.ipynb`, at commit `a909621` of [yimi97/sghmc](https://github.com/yimi97/sghmc)) run two jobs.
 # In C++ it is the double well $-2\theta^2 + \theta^4$ with gradients seen through $N(0, 4)$ and no data; the printed numbers are its own but for $C = 1$.
@@ -1081,7 +1080,7 @@ claim(
 # The momentum of their Algorithm 2 (p. 5) is drawn from $N(0, 1)$, too.
 #
 # **Right.** The sign is the paper's own misprint, which the report takes over; the authors' code (`matlab/figure1/hmc.m`) has it right.
-# The other three are the report's. All are slips of the pen, and none of the hand: its program (`kernel/hmc.py` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) has half kicks at both ends, the right sign, the right branch, and $M = I$.
+# The other three are the report's, and slips of the pen: its program (`kernel/hmc.py` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) has half kicks at both ends, the right sign, the right branch, and $M = I$.
 #
 # * *The sign.* $\rho = \exp(H_{\text{old}} - H_{\text{new}})$: a state of lower energy is accepted for certain, and not one of higher energy.
 # * *The branch.* $u < \min(1, \rho)$ is the case in which the new state *stays*. With both slips a new state of higher energy is never kept, and one whose energy is lower by $\Delta$ only with probability $1 - e^{-\Delta}$. A draft of about 6 April 2022 has $u > \min(1, \rho)$, which is right; it was turned round on the 7th (`a26e46a`).
@@ -1193,7 +1192,7 @@ claim(
 #
 # **Right.** $\hat\beta = \varepsilon M^{-1}\hat B$, by {eq}`eq-noise-both-forms`. With $\eta$ for $\varepsilon$ the estimate is too small by the factor $\varepsilon M^{-1}$, for $\eta = \varepsilon^2M^{-1}$.
 #
-# The Hessian is not the empirical Fisher information, which is a sum of products of gradients, and here it is not what it was meant to be.
+# The Hessian is not the empirical Fisher information, which is a sum of products of gradients.
 # Since `c6e7199` (6 April 2022) the parameters are detached from the graph of differentiation on the way to the function, so that every derivative is zero.
 # And the function itself adds up the random variables that are *not* observed: it is the negative logarithm of the prior, and without the detour $\hat V$ would be the prior's precision, whatever the data are.
 # So $\hat B = 0$ in either case of the program's last version. Its two stored runs, with and without the estimate (`bnn/results/obs-info/start.json` and `noinfo.json`), have the same error in each of 101 rounds, to the last digit. The 100 steps of a round take some 380 s with an estimate from the start, for every step goes through its $79{,}510^2$ numbers, and 6 s without, by the notebook's progress bars; the 415 and 14 s that it prints include predicting with a hundred networks.
@@ -1339,56 +1338,13 @@ claim(
 )
 
 # %% [markdown]
-# ## A course report's formulas
-#
-# **Says.** {cite:t}`wang2021` print $U = \sum_{x\in D}\ln p(x \mid D) - \ln p(\theta)$ (p. 2), then $dr = -\nabla U(\theta)\,dt = -\nabla U(\theta) + N(0, 2B(\theta)\,dt)$ (p. 3), in the Gaussian example $\Sigma = \begin{pmatrix}1 & 0.9\\0.9 & -1\end{pmatrix}$ (p. 5), and $\Delta v = -\eta\nabla\tilde U(x) - \alpha x + \dots$ (p. 7). "Theoretically, SGHMC and HMC have the invariance of Hamiltonian function" for small $\varepsilon$ (p. 5).
-#
-# **Right.** The formulas are misprints, which the lines beside them and the programs do not share.
-# $U = -\sum_x\ln p(x \mid \theta) - \ln p(\theta)$, as in their $\nabla\tilde U$ on p. 3 and in their notebooks: with the sign as printed data push $\theta$ *away* from what explains them.
-# $dr = -\nabla U\,dt + N(0, 2B\,dt)$, as two lines below; without $dt$ a step of $\varepsilon$ would kick by $\nabla U$ in place of $\varepsilon\nabla U$.
-# $\Sigma_{22} = 1$, as in `applications/Application_on_Simulated_data.ipynb`: the matrix printed has a negative determinant and is no covariance.
-# In the last formula $x$ is once $\theta$, as in equation (15), and once $v$.
-# The sentence is right for HMC: noise and friction change $H$ in every step of SGHMC, which keeps a distribution invariant, $e^{-H}$.
-#
-# **Check.** The curvature of $U$ as printed, for 200 observations $x \sim N(\theta, 1)$ and the prior $N(0, 1)$; the least eigenvalue of $\Sigma$.
-
-# %% tags=["hide-input"]
-sample_of_200 = torch.randn(200, generator=torch.Generator().manual_seed(1))
-
-
-def printed_energy(theta):
-    log_likelihood = -0.5 * (sample_of_200 - theta).square().sum()
-    return log_likelihood + 0.5 * theta.square().sum()
-
-
-claim(
-    "Curvature of U with the sign as printed, 200 observations",
-    curvature(printed_energy),
-    near=-199,
-    within=1e-3,
-    because="1 − 200: e^{−U} is no density; with the right sign 1 + 200",
-    kind="exact",
-)
-claim(
-    "Least eigenvalue of the matrix printed as Σ",
-    float(torch.linalg.eigvalsh(matrix([1, 0.9], [0.9, -1]))[0]),
-    near=-1.345,
-    within=0.001,
-    because="−√(1 + 0.9²): no covariance",
-    kind="exact",
-)
-
-# %% [markdown]
-# ## Slides: where the step size went, and a sign
+# ## Slides: where the step size went
 #
 # **Says.** The slides of {cite:t}`munich` (*Stochastic Gradient HMC with Friction*) have the friction $\tfrac12V$ against the gradient's noise $N(0, V)$. No $\varepsilon$ appears.
 #
 # **Right.** In themselves friction $\tfrac12V$ and noise $N(0, V\,dt)$ are in balance. But the noise of minibatches is not $N(0, V\,dt)$: a step adds $\varepsilon N(0, V)$ to the momentum, of variance $\varepsilon^2V = 2B\varepsilon$ with $B = \tfrac12\varepsilon V$.
 # The friction that balances it is $B = \tfrac12\varepsilon V$, smaller by the factor $\varepsilon$.
 # With $\tfrac12V$ and nothing injected the chain samples at the {term}`temperature` $B/C = \varepsilon$.
-#
-# Two slips are right elsewhere in the same slides. A fresh momentum "leaves $P(q, p)$ and $H$ invariant" (*The Hamiltonian Monte Carlo Algorithm*): it changes $H$, which is what the appendix wants it for.
-# And the slides of {cite:t}`kanpur` print $H = U - \tfrac12r^\top M^{-1}r = U + K$ (*Hamiltonian/Hybrid Monte Carlo*); the density one line above and the next slide have the right sign, and the leapfrog there is right.
 #
 # **Check.** The exact law at $\varepsilon = 0.1$, $V = 4$, nothing injected, with $C = \tfrac12V = 2$.
 
@@ -1405,8 +1361,7 @@ claim(
 # %% [markdown]
 # ## What each error does
 #
-# All of these samplers run, converge, and give smooth histograms.
-# Only a number to compare with tells them apart, as in {numref}`fig-errata`: the further a dot lies from the grey line, the worse the error.
+# All of these samplers run, and give smooth histograms. Only a number to compare with tells them apart ({numref}`fig-errata`).
 
 # %% mystnb={"figure": {"caption": "The variance that each error gives to a standard Gaussian, whose variance is 1 (grey line), at the settings of its section. Dots: exact laws; circles: measured.", "name": "fig-errata"}, "image": {"alt": "Ten errors in the order of the variance that they give, on a logarithmic axis. Friction C r has a quarter, the kinetic energy and the variance taken for a scale have about 0.6, the estimate kept at a tenth of the step 0.82; the gradient at the old position and the exponential factor lie just above one; one minibatch for ten steps has more than one and a half."}} tags=["hide-input"]
 exact_variances = {
@@ -1464,6 +1419,8 @@ plt.show()
 #
 # ## All of them
 #
+# Slips that a source corrects elsewhere are here only.
+#
 # | source | place | says | right form | checked by |
 # | --- | --- | --- | --- | --- |
 # | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | its points, read from the file |
@@ -1497,8 +1454,7 @@ plt.show()
 # | its program | networks | the error of an optimiser is that of *one* class drawn from its last network; of a sampler, of votes | the most probable class of both | {prf:ref}`thm-fashion-drawn` |
 # | its program | networks | (not stated) every weight starts uniform on $(-2, 2)$, Pyro's default | a start near 0, or a warm-up that forgets it | {doc}`/book/studies/fashion_mnist`, exact law |
 # | its program | SGNUTS | the new half always; one momentum; a variance as scale | {doc}`/book/tutorial/sgnuts` | trees, measured |
-# | {cite:t}`wang2021` | formulas | $U = +\sum\ln p(x \mid D) - \dots$; no $dt$; $\Sigma_{22} = -1$; $-\alpha x$ | $-\sum\ln p(x \mid \theta)$; $dt$; 1; $-\alpha v$; so beside them or in their notebooks | curvature; eigenvalue |
-# | {cite:t}`wang2021` | SGHMC | leaves $H$ invariant | the distribution $e^{-H}$ | noise and friction change $H$ |
+# | {cite:t}`wang2021` | formulas (p. 2, 3, 5, 7) | $U = +\sum\ln p(x \mid D) - \dots$; no $dt$; $\Sigma_{22} = -1$; $-\alpha x$ | $-\sum\ln p(x \mid \theta)$; $dt$; 1; $-\alpha v$; so beside them or in their notebooks | |
+# | {cite:t}`wang2021`, p. 5; {cite:t}`munich` | SGHMC; a fresh momentum | leaves $H$ invariant | leaves the distribution invariant | both change $H$; so in the slides' appendix |
 # | {cite:t}`munich` | friction | $\tfrac12V$ | $\tfrac12\varepsilon V$ | exact law |
-# | {cite:t}`munich` | a fresh momentum | leaves $H$ invariant | the distribution; so in their appendix | $H$ holds the kinetic energy |
-# | {cite:t}`kanpur` | energy | $U - \tfrac12r^\top M^{-1}r$ | $U + \tfrac12r^\top M^{-1}r$; so on their next slide | |
+# | {cite:t}`kanpur` | energy | $U - \tfrac12r^\top M^{-1}r$ | $U + \tfrac12r^\top M^{-1}r$; so in the density a line above, and on the next slide, whose leapfrog is right | |

@@ -248,7 +248,7 @@ show_runs("noise")
 # ## MNIST as the report ran it
 #
 # The settings of Figure 5 of {cite:t}`adamday`, p. 9–11; what its program adds is named by its file in [sacktock/SGHMC](https://github.com/sacktock/SGHMC).
-# Its program learns from the last 50,000 digits of the training set and validates on the first 10,000 (`bnn/bnn.py`); we learn from the first 50,000, as for the paper, and validate on the rest. The errors that it publishes are of its validation digits, ours of the 10,000 test digits.
+# Its program learns from the last 50,000 digits of the training set and validates on the first 10,000 (`bnn/bnn.py`); we learn from the first 50,000, as for the paper, and validate on the rest. Its published errors are of its validation digits, ours of the test digits.
 # The results are in {doc}`/book/studies/reproduction_report`.
 
 # %% tags=["hide-input"]
@@ -422,7 +422,7 @@ show_chosen("modes", read_result(RESULTS / "modes.json")["methods"])
 # %% [markdown]
 # ### The recommender
 #
-# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Ours are on made-up ratings of the size of MovieLens-100k; the real ones are not part of this book.
+# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Ours are on made-up ratings of the size of MovieLens-100k.
 
 # %% tags=["hide-input"]
 show_published("recommender")
@@ -436,7 +436,7 @@ show_chosen("recommender 100k", ratings["methods"])
 #
 # The others copy no source. Each stores the settings that were tried and the one that was chosen, and a test compares them with those that the code would try today.
 #
-# On MNIST: the samplers' neighbours ({doc}`/book/studies/neighbours_on_networks`), and the weights of variational inference ({doc}`/book/studies/variational`), where Bayes by Backprop has the best of a dozen settings in shorter runs, which are not stored.
+# On MNIST: the samplers' neighbours ({doc}`/book/studies/neighbours_on_networks`), and the weights of variational inference ({doc}`/book/studies/variational`); for Bayes by Backprop the best of a dozen settings in shorter runs, not stored.
 
 # %% tags=["hide-input"]
 show_chosen("neighbours", read_result(RESULTS / "neighbours.json")["methods"])
@@ -538,8 +538,6 @@ for slip, lines in seen.items():
     )
 
 # %% [markdown]
-# The images of CIFAR-10 that the report's notebook reads in the wrong order are a setting like any other, *inputs* in the table above: to read them rightly by mistake would be found in the same way.
-#
 # ## Change it
 #
 # * Add the line `ran["fashion"]["SGHMC"]["learning_rate"] = (1e-5,)` at the end of the first code cell, as if the runs had had a rate ten times too large. The claim on Fashion-MNIST shows ✗, with the number 1.

@@ -389,6 +389,7 @@ draws = sample(kernel, posterior, position, 25, collect=posterior.named)
 
 # %% [markdown]
 # The sites come back by their names, with what `pyro.deterministic` adds to them.
+# The other way round, `sgmc.models.PyroKernel(kernel, schools)` puts a kernel of this book into `pyro.infer.MCMC`.
 # Pyro's own NUTS, one chain of it, is the reference.
 
 # %%

@@ -844,7 +844,7 @@ claim(
 
 # %% [markdown]
 # On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior; {cite:t}`wenzel2020` found the same in large networks, and call it the cold posterior effect.
-# The ensemble with five times the budget has the fewest errors and the least log loss of all, and is *farther* from the posterior than the one with a single budget.
+# The ensemble with five times the budget has in the mean the fewest errors and the least log loss, and is *farther* from the posterior than the one with a single budget.
 
 # %% tags=["hide-input"]
 claim(

@@ -241,7 +241,7 @@ plt.show()
 # That is a blend of equal weights, with the weight of the prior, and of the right ones.
 # It is $W_j^*$ only where $W_j^* = \tfrac1JI$ for all $j$, that is, where all parts have the same covariance, as with $J = 1$.
 #
-# [^kanpur]: {cite:t}`kanpur`, *Parallel/Distributed MCMC*, Approach 1; their Approach 2 is the product {eq}`eq-machines-product`, which is right. {doc}`/book/appendix/errata` has the entry.
+# [^kanpur]: {cite:t}`kanpur`, *Parallel/Distributed MCMC*, Approach 1; Approach 2 is {eq}`eq-machines-product`. See {doc}`/book/appendix/errata`.
 
 
 # %%

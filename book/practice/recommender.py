@@ -9,7 +9,7 @@
 # # A recommender
 #
 # ```{div} page-head
-# Level: second course · Reading: about 50 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 49 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # From a few ratings of each user to a prediction of all the others, with intervals that hold what they promise, even for items that hardly anybody has rated.
@@ -852,7 +852,6 @@ claim(
 
 # %% [markdown]
 # Drawing them costs an epoch for $\tau$, which is why it is done only now and then.
-# One trap is left.
 # *Where the factors are nearly zero, {eq}`eq-recommender-precisions` draws huge precisions, and where precisions are huge, factors are nearly zero.*
 # With all $u_i$ at zero $\lambda_u$ has the mean $1 + m/2$: the more users there are, the longer a chain stays there, predicting by biases alone.
 
@@ -894,7 +893,7 @@ claim(
 # Its protocol can be read from the authors' program: MovieLens-1M, a fifth of the ratings for testing, five times; 20 factors; minibatches of 4,000; precisions drawn after every 2,000 gradients; 1,000 such rounds, of which the first 50 are not averaged.
 # {doc}`/book/appendix/errata` describes two small faults of that program.
 #
-# **We cannot measure that table here, for we have no copy of MovieLens, and it may not be passed on.**
+# **We have no copy of MovieLens, and cannot measure that table here.**
 # If you have one, a command makes it:
 #
 # ```
@@ -1008,7 +1007,7 @@ for what, value, expected in (
     )
 between = stats.ttest_rel(*(errors_of[name] for name in samplers)).confidence_interval()
 claim(
-    "Stored result: error of SGLD less SGHMC: distance of the ends of its 95 % interval "
+    "Stored result: error of SGLD less SGHMC: distance of its 95 % interval's ends "
     "from −0.0008 and 0.0016",
     max(abs(between.low + 0.0008), abs(between.high - 0.0016)),
     at_most=0.00006,
@@ -1089,10 +1088,10 @@ claim(
 
 # %% [markdown]
 # The order is that of the paper: both samplers have a smaller error than both descents, in each fold.
-# A fold has test ratings of its own, so the test is the paired one alone; its $p$ is 0.02 to 0.03 for each of the four differences, which four tests and three folds leave open.
+# Each fold has its own test ratings, so we pair them; $p$ is 0.02 to 0.03 for each of four differences, which four tests leave open.
 # SGLD less SGHMC is 0.0004, with a 95 per cent interval from $-0.0008$ to 0.0016.
 # The gain is a sixth of the paper's, whose penalties were "set using cross validation" (p. 8) as ours are; but our ratings are made up, their noise is Gaussian and the prior is right.
-# SGLD and SGHMC chose the largest of their three steps, so that a wider grid might give them more.
+# Both samplers chose the largest of three steps.
 #
 # In the intervals the difference is larger.
 # Those of the samplers hold, on the ratings of cold items too.
@@ -1108,8 +1107,7 @@ claim(
 #   Stochastic gradients are for what it cannot do: other likelihoods, networks in the place of the dot product, many factors, data that come as a stream or do not fit.
 # * Scale every row by its number of ratings, draw minibatches afresh, subtract their noise, which is known, and leave the precisions alone until the factors have grown.
 # * Look at predictions, never at factors.
-# * A well tuned penalty gives almost the error of the posterior's mean.
-#   If all that is wanted is a list of what to recommend, descend; if somebody asks *how sure*, above all about what is new, sample.
+# * A well tuned penalty gives almost the error of the posterior's mean; sample if somebody asks *how sure*, above all about what is new.
 # * Here chance says which ratings are known; people rate what they chose to watch, so on real ratings no interval is checked for what nobody chose.
 #
 # ## Formulas

@@ -61,7 +61,7 @@ result = read_result(RESULTS / "step_cost.json")
 # %% [markdown]
 # ## Two programs, two jobs
 #
-# {cite:t}`wang2021` wrote SGHMC for a course, and report that C++ was 24 times as fast as Python, on a mixture $\tfrac12 N(x; \mu_1, 1) + \tfrac12 N(x; \mu_2, 1)$ with $\mu_k \sim N(0, 10)$ and true means $(-3, 3)$.
+# {cite:t}`wang2021` wrote SGHMC for a course; by the times that they print C++ was 24 times as fast as Python, on a mixture $\tfrac12 N(x; \mu_1, 1) + \tfrac12 N(x; \mu_2, 1)$ with $\mu_k \sim N(0, 10)$ and true means $(-3, 3)$.
 # They print $\varepsilon = 0.1$, $C = V = 4$ and minibatches of 1; their public notebooks tell what was run:
 #
 # | | Python, Cholesky, Numba | C++ |

@@ -9,7 +9,7 @@
 # # What should I use, and what do I gain?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 37 minutes, the fork and the chart two · Running: about 15 seconds
+# Level: first course · Reading: about 36 minutes, the fork and the chart two · Running: about 15 seconds
 # ```
 #
 # Two questions decide: do you want parameters or predictions, and do the data fit into memory?
@@ -274,7 +274,6 @@ print(who_ran(result))
 
 # %% [markdown]
 # {numref}`fig-decide-chart` shows beside each number what one network reaches, trained by SGD with momentum.
-# What the words mean:
 #
 # * *Error* is the share of test digits with a wrong class, *log loss* the mean of minus the logarithm of the probability given to the right class.
 # * *Area*, under the ROC curve, says how well a method tells other images from digits by how unsure it is of them: 1 is perfect, 0.5 is chance.
@@ -581,9 +580,7 @@ show_table(
 # * Both kinds of cSGHMC, SGLD, SGNUTS, constant SGD and the ensemble with five times the budget are better calibrated, Bayes by Backprop is worse.
 # * Bayes by Backprop and dropout tell both letters and clothes from digits better; the ensembles and Laplace's last layer do so for letters, and for clothes nothing is decided about them.
 #
-# Laplace's last layer shows what the second test costs.
-# It goes on from the very network that it is compared with, and its log loss is smaller with each of the five seeds, so that the paired test is in its element, while Welch's test sees two groups that overlap.
-# A rule that is dropped where it hurts is none, so we say: not decided.
+# Laplace's last layer goes on from the very network that it is compared with: the paired test alone would decide its log loss, Welch's does not, and so it is not decided.
 
 # %% mystnb={"figure": {"caption": "All pairs: blue where the method of the row has the smaller error (above) or log loss (below) than that of the column, orange where the larger, and white where the larger p-value of the two tests over five seeds, corrected for all 190 pairs, decides nothing.", "name": "fig-decide-pairs"}, "image": {"alt": "Two square tables of cells, one above the other, with the methods along both sides, sorted by their mean. Nearly all coloured cells lie far from the diagonal; near it, and in most of each table, cells are white."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.2, 8.4))
@@ -835,7 +832,7 @@ claim(
 #
 # **For error and log loss on inputs like those of the training, at the price of one training, no sampler of this book was worth its samples in this experiment.**
 # SGLD, SGHMC and SGNUTS at temperature one have a larger log loss than one network trained for as long, and an ensemble whose five members share the same 60 epochs has less error and log loss than all samplers, in the mean over the seeds.
-# There are two reasons: the chain from a random start is still on its way after 60 epochs (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/studies/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/studies/uncertainty`).
+# The chain from a random start is still on its way after 60 epochs (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/studies/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/studies/uncertainty`).
 #
 # Other studies have asked the same of larger networks.
 # {cite:t}`jordahn2025` find that in a large enough ensemble plain members do better on the data's own distribution than members with local posteriors, which help on other inputs.
@@ -847,7 +844,7 @@ claim(
 # * *Calibration.* SGHMC in cycles has a calibration error of 0.2 to 0.3 per cent, one network of 0.8; an ensemble, for five times the budget, has 0.3 too ($p = 0.09$ against cSGHMC).
 # * *The posterior, if there is time.* On the small network, at one budget and with one gradient for each minibatch, the plain ensemble comes nearest in the mean, to 14.0 floors, and SGHMC to 15.1.
 #   With ten times as many minibatches SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12 ({doc}`/book/practice/fidelity`).
-# * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions by samples ({doc}`/book/studies/bandit`, where they were not seen to beat one action by chance in a hundred).
+# * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), and what {doc}`/book/studies/bandit` says of decisions.
 
 # %% tags=["hide-input"]
 claim(
@@ -949,7 +946,6 @@ for score in ("error %", "log loss"):
 # The statistic has the non-central t-distribution with $n - 1$ degrees of freedom and the parameter $\sqrt n\,\delta/\sigma$.
 # The cell below computes the power: 20 seeds at five per cent, and 52 at $0.05/190$.
 # Five seeds see it in 21 of 100 repetitions; a difference that is not seen is not absent.
-# The paired test alone is asked here because its power follows from the one number 0.15; for Welch's one would have to know the spread of each method as well.
 # The larger $p$-value of the two is never below that of the paired test, so our rule sees the difference no more often, and needs at least as many seeds.
 # ```
 
@@ -1017,7 +1013,7 @@ claim(
 #
 # The larger $p$-value takes no profit from pairs: where pairing helps it is Welch's, where it costs it is the paired test's.
 # The log losses of one network and of Laplace's last layer, which goes on from it, have a correlation above 0.99: the paired test alone says $p = 0.003$, Welch's $0.05$, and after the correction nothing is decided.
-# So the rule is strict where runs are close kin, and who plans such a comparison may say beforehand that it is to be paired.
+# Whoever plans to compare such close kin may say beforehand that the test is paired.
 # ```
 
 # %% tags=["hide-input"]
@@ -1144,5 +1140,5 @@ claim(
 # %% [markdown]
 # ## Further reading
 #
-# {cite:t}`ovadia2019` compare most of these methods when inputs drift away from the training's, {cite:t}`izmailov2021` with the true posterior, and {cite:t}`wilson2020` argue for seeing ensembles and posteriors as one thing.
-# Where the numbers come from is in {doc}`/book/studies/neighbours_on_networks`, {doc}`/book/studies/variational`, {doc}`/book/tutorial/sgnuts` and {doc}`/book/studies/cyclical_networks`.
+# {cite:t}`ovadia2019` compare most of these methods when inputs drift away from the training's, and {cite:t}`wilson2020` argue for seeing ensembles and posteriors as one thing.
+# More of the same numbers is in {doc}`/book/studies/neighbours_on_networks` and {doc}`/book/studies/cyclical_networks`.

@@ -320,7 +320,6 @@ claim(
 # * **The images are scrambled.** The array that the notebook reads holds an image pixel by pixel, three colours each. The notebook reshapes it to (colour, row, column) without moving the axis of the colours. {numref}`fig-cifar-scramble` shows what becomes of a picture: a mosaic in which no shape is left.
 # * **The noise is that of a {term}`temperature` of** $2\cdot10^{-8}$, for a variance was passed as a standard deviation: {prf:ref}`thm-fashion-reported`.
 #
-# Besides, the likelihood uses the statistics of the minibatch, and the prediction running averages.
 
 # %% mystnb={"figure": {"caption": "A made-up picture of $32 \\times 32$ pixels, and the same numbers read as the notebook reads its images: each of its colours is a third of the picture, with the three colours of a pixel side by side and each row of pixels cut into three lines.", "name": "fig-cifar-scramble"}, "image": {"alt": "Left, an orange disc on a background that fades from green to blue. Right, a mosaic of small squares in all colours, in which no disc can be made out."}} tags=["hide-input"]
 rows, columns = torch.meshgrid(
@@ -358,7 +357,6 @@ plt.show()
 # * No normalisation. Each colour of the images is shifted and scaled to mean 0 and variance 1.
 # * Priors $N(0, 1/\text{fan-in})$ for weights and $N(0, 1)$ for biases, so that signals neither grow nor die in a network drawn from the prior. With $N(0, 1)$ the hidden layer adds up 2,048 inputs with weights of size one, and most of its tanh saturate.
 # * Minibatches of 100 in shuffled passes, $\eta N = 0.05$, $\alpha = 0.1$; the first 29 passes are warm-up, and the networks at the end of the 31 others are averaged. We chose rate and activation by hand, in runs of one to four passes on the first 45,000 training images, scored on 2,000 of the others. The test images had no part in it.
-# * Max-pooling comes before the tanh: tanh rises, so $\max\tanh = \tanh\max$, and a quarter of the tanh have to be computed.
 #
 # Three walks stand beside it, for as many passes. *Convolutions held* is the same network and chain, but its convolutions keep weights drawn from their prior. *All layers, optimised* is the same walk without injected noise, $T = 0$, at the rate that was chosen for the sampler. *Falling rate* is an optimiser as one would run it: from that rate down to zero by half a cosine.
 # The tables have, for each walk, the last network and the average of the networks along the path since the warm-up, as means over the seeds, with their standard deviation where there are several.
@@ -501,8 +499,8 @@ for statement, value, near, within in (
 # %% [markdown]
 # Is it the sampling?
 # No: the same walk without injected noise does better, at a rate that was tuned for the sampler and not for it. The average along its path is right on some one and a half images in a hundred more.
-# And an optimiser as one would run it does far better: *falling rate* begins at the same rate, which falls to zero by half a cosine. In as many passes its *last network*, a single one, is right on three images in four, with a smaller log loss than any average here.
-# The authors of SGHMC found the same on CIFAR and ImageNet: averaging samples "is harder to catch up with optimization methods due to larger variance bought by sampling" (the later note in `bayesnn/README.md`, {cite:p}`chencode`).
+# And an optimiser as one would run it does far better: *falling rate* begins at the same rate, which falls to zero by half a cosine. In as many passes its *last network* is right on three images in four, with a smaller log loss than any average here.
+# The author of the paper's code reports the like of CIFAR and ImageNet: sampling "is harder to catch up with optimization methods due to larger variance bought by sampling" {cite:p}`chencode`.
 # What the injected noise does show is the length of the weights: $\lvert\theta\rvert^2$ is 1.7 times as large in the sampler's chain.
 
 # %% tags=["hide-input"]
@@ -609,7 +607,7 @@ for values, near, what in (
 # %% [markdown]
 # For a given number of passes no choice of $\eta$, $\alpha$ and $n$ buys less heat but by moving less.
 # What is left is to take more passes with a smaller $\kappa$ once the chain has arrived, or to estimate the noise and inject so much less ({doc}`/book/tutorial/estimating_the_noise`), which works where the heat is below one.
-# We take the first to five times as many passes, [below](#five-times-as-many-passes); and at the end we measure the heat on digits.
+# [Below](#five-times-as-many-passes) we take the first to five times as many passes.
 
 # %% tags=["hide-input"]
 for statement, value, near, within in (
@@ -725,7 +723,7 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# It seems to be the heat that was in the way rather than the number of passes ({numref}`fig-cifar-longer`), though one seed, without a run of 300 passes at the first rate, does not prove it.
+# It seems to be the heat that was in the way, not the number of passes ({numref}`fig-cifar-longer`); one seed, without 300 passes at the first rate, does not prove it.
 # At the first rate the sampler's single networks are no better after fifty passes than after ten.
 # Where the rate falls they get better, by fourteen points in a hundred, and stay there with the rate.
 # Their average gains nine points over that of 60 passes, with half of its calibration error.

@@ -280,7 +280,7 @@ claim(
 # %% [markdown]
 # With fresh minibatches the output layer would be sampled at a far higher temperature than the hidden layer. Passes heat less.
 # So we run SGHMC in both ways, and every other method in passes.
-# To be plain about it: we settled on passes after we had seen test curves of both for one seed, so that the test digits had a say in this one choice. The authors' program takes passes too. Read the comparison between the two rows below with that in mind; the other rows all use passes.
+# We settled on passes after we had seen test curves of both for one seed, so that the test digits had a say in this one choice. The authors' program takes passes too. Read the comparison between the two rows below with that in mind; the other rows all use passes.
 #
 # ## The runs
 #
@@ -558,7 +558,7 @@ show_table(
 
 # %% [markdown]
 # A star marks what is decided. For SGHMC: the error against the path average of SGD, and the log loss against SGLD. Against it: the calibration against both optimisers in both forms, and the log loss against the path average of SGD with momentum.
-# Five seeds are few, and the choice of a test matters: in error the paired test alone would decide against the last network of SGD with momentum and not against that of SGD, and Welch's test alone the other way round. That is why we ask for both.
+# With five seeds the choice of test matters: in error the paired test alone would decide against the last network of SGD with momentum but not against that of SGD, and Welch's test the opposite.
 
 # %% tags=["hide-input"]
 claim(
@@ -895,8 +895,8 @@ claim(
     kind="stored",
 )
 claim(
-    "The falling rate's last network against that of a constant rate: least p-value for "
-    "error, log loss and Brier score",
+    "The falling rate's last network against that of a constant rate: least p-value "
+    "for error, log loss and Brier score",
     min(
         p_value(scores(falling, score, "last"), scores(momentum, score, "last"))
         for score in ("error", "log_loss", "brier")

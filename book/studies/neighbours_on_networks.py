@@ -552,7 +552,7 @@ print(who_ran(result))
 # * *At twice the seconds adversarial examples come lower still in the mean.* Dropout's means lie between the two ensembles', and five seeds tell it from neither (p of 0.1 and more, in error as in log loss). Against five times the budget the adversarial ensemble differs by 0.01 points of error, 95 per cent interval $-0.09$ to 0.08, at less than half of the time.
 # * *The samplers and Bayes by Backprop have the largest error and log loss*, whatever they cost. Sixty passes are short for a chain that starts anywhere and has the prior $N(0, 1)$; {doc}`/book/studies/reproduction_report` gives SGHMC 850, and it comes to 1.74 per cent with the same network and prior. At this budget, with this prior and network, a sampler is no way to fewer errors.
 #
-# What these seconds do not say is how one network, or the plain ensemble, would do with twice the passes: they were not run.
+# One network, or the plain ensemble, with twice the passes was not run.
 
 
 # %% tags=["hide-input"]
@@ -868,7 +868,6 @@ claim(
 # * For error and log loss an ensemble is the simplest thing that works, even one whose members share the budget of one network; its training costs no more, and keeping it and predicting with it cost five times as much.
 # * Before you compare, count: gradients, seconds of training, and networks to keep. "The same number of passes" hid a factor of two here.
 # * To a network that is already trained the last layer of Laplace can be added; here that took as long again as the training, and gained on letters, not in error.
-# * What is best on the test data need not be best on what is no test data. Look at both.
 # * A picture with a gap, as {numref}`fig-neighbours-gap`, takes seconds and shows a method's habits before any table does.
 #
 # ## Formulas

@@ -264,7 +264,7 @@ plt.show()
 # These runs are short, 700 steps, which are some three units of time, and start with small weights. On its way out to the width of the prior a weight takes energy from its momentum.
 # For weights without data, whose pixel is never inked, the law of this start is exactly known, and the cell below computes what the thermometer has to show.
 #
-# At $n = 500$ the noise is six or seven per cent of the friction on average. The estimate brings the mean temperature down to about one. In the log score of the predictions no effect is seen, within 0.08, because there is little to correct.
+# At $n = 500$ the noise is six or seven per cent of the friction on average. The estimate brings the mean temperature down to about one. In log score it has no effect beyond 0.08, because there is little to correct.
 
 # %%
 step_size, one = learning_rate**0.5, torch.eye(1, dtype=torch.float64)
@@ -452,7 +452,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# It is the same, only more so. The noise sits where the ink is and in the output layer ({numref}`fig-noise-where`); a weight whose pixel is never inked has none.
+# The noise sits where the ink is and in the output layer ({numref}`fig-noise-where`); a weight whose pixel is never inked has none.
 # On average it is a few per cent of the friction. In the output layer it is more than fifteen times that of the hidden one, and in a few weights more than four times the friction ({numref}`fig-estimate-layers`).
 # So one number for $\hat B$ is wrong for nearly all weights, and one number for $C$ is too much for most of them or too little for the noisy ones.
 

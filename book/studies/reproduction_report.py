@@ -9,7 +9,7 @@
 # # A reproduction, reproduced
 #
 # ```{div} page-head
-# Level: second course · Reading: about 73 minutes, without the exercises · Running: about 30 seconds
+# Level: second course · Reading: about 72 minutes, without the exercises · Running: about 30 seconds
 # ```
 #
 # Four students repeated the experiment of the last chapter with choices of their own and published an accuracy of 0.97 for SGHMC; we repeat theirs, and find that accuracy could not have told them what they sampled.
@@ -180,7 +180,7 @@ below.legend(ncols=1, loc="upper left")
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-report-live` leaves no doubt. With the right noise the weights are as long as the prior makes them: 3,200 digits say nothing about most of 79,510 weights, and what the data leave open the posterior leaves as wide as the prior.
+# With the right noise the weights are as long as the prior makes them ({numref}`fig-report-live`): 3,200 digits say nothing about most of 79,510 weights, and what the data leave open the posterior leaves as wide as the prior.
 # With the wrong noise they sit in a corner of that space, where weight decay and the gradient put them, and so do those of SGD with momentum, which injects nothing at all.
 
 # %% tags=["hide-input"]
@@ -297,7 +297,7 @@ claim(
 # ```
 #
 # A step of size $\eta_t$ moves the chain by the time $\eta_t$, so {eq}`eq-report-weights` is an average over time: without weights the many short steps at the end would count as much as the few long ones at the start.
-# The report takes $\gamma = \tfrac12$ and $b = R D^2/(1 - D^2)$ rounds for $R$ rounds in all, with $D = \tfrac14$, so that the step falls to $\eta D$. (In `bnn/bnn.py` that branch could not run at `0f91752`, for it set the rate of a sampler that was defined nowhere; its authors corrected it two days later, in `3e1899e`.)
+# The report takes $\gamma = \tfrac12$ and $b = R D^2/(1 - D^2)$ rounds for $R$ rounds in all, with $D = \tfrac14$, so that the step falls to $\eta D$.
 
 # %%
 steps = 102 * (total // 100)  # of 102 rounds
@@ -620,7 +620,7 @@ claim(
 )
 
 # %% [markdown]
-# **We do not rank the methods by this.** What is compared is six *settings*. Four of them lie on an edge of the report's grid, and all were chosen by 42 rounds of 850, which favour what is quick: SGD with momentum got the weakest prior of the grid that way. With wider grids and longer trials the order could be another; a grid that goes beyond theirs on every side, for Nesterov's momentum too, has at least 402 settings, about an hour of short runs before the first long one, and the {doc}`/book/studies/mnist` chapter compares tuned methods already.
+# **We do not rank the methods by this.** What is compared is six *settings*. Four of them lie on an edge of the report's grid, and all were chosen by 42 rounds of 850, which favour what is quick: SGD with momentum got the weakest prior of the grid that way. With wider grids and longer trials the order could be another; {doc}`/book/studies/mnist` compares tuned methods.
 # What stands is that all six methods, as they were chosen, reach 0.97, and nobody could tell from that number which of them samples.
 #
 # ### Published against ours
@@ -927,7 +927,7 @@ plt.show()
 # %% [markdown]
 # From Pyro's start and with the noise of the program the four published numbers come out again, as near as the report's own runs are to each other. The table and {numref}`fig-report-dead` show three things that the published figure does not.
 #
-# * **A small start beats Pyro's.** At the same rates, from $N(0, 1/\text{fan-in})$, both optimisers err on about 2 per cent, and SGHMC as programmed on less (below); no average from Pyro's start errs on less than 2.1. SGHMC with the right noise was not run from there at these rates, so its row is that of the worse start.
+# * **A small start beats Pyro's.** At the same rates, from $N(0, 1/\text{fan-in})$, both optimisers err on about 2 per cent, and SGHMC as programmed on less (below); no average from Pyro's start errs on less than 2.1. SGHMC with the right noise was run from the worse one alone.
 # * **SGLD as programmed ends as a dead network.** After some 400 rounds it is thrown out: the error of its last network jumps above 60 per cent, with each seed. With most seeds it goes on in stages, now and then back, and from round 650 on nearly every image gets the same prediction: an error of 89 per cent, a log loss of $\ln 10$. The *average* hides it. The networks that say the same of every image change no ranking of the classes, so the early ones decide, and the error stays near 4 per cent, which is the published one; only the log loss of the average tells. Whether the report's own run died is not recorded. Its three curves of SGLD stand still from some 410 to 490 rounds on, as our averages do.
 # * **The right noise keeps it alive.** A hidden unit that is silent for all images feels the prior alone. Without noise its weights and its bias shrink by the same factor $1 - \eta\lambda$ a step, so that its input keeps its sign, and it stays silent for ever. With noise they wander through $N(0, 1/\lambda)$, and it speaks again. SGHMC's average errs on 0.34 points more with the wrong noise (95 %: −0.01 to +0.69), which the seeds leave open; its last network tells the two apart, and so does $\lvert\theta\rvert^2/d$, which is 1 under the prior.
 
@@ -1083,19 +1083,19 @@ claim(
 # %% [markdown]
 # ### Around it, run again
 #
-# `python -m experiments run figure5_around` runs the other two precisions, the weight decay and the annealing in the same way, and SGHMC as programmed from the small start that served the optimisers so well.
+# `python -m experiments run figure5_around` runs the other two precisions, the weight decay and the annealing in the same way, and SGHMC as programmed from the small start.
 
 # %% tags=["hide-input"]
 around = read_result(RESULTS / "figure5_around.json")
 show_scores(around)
 
 # %% [markdown]
-# The published numbers come out again, our means to within 0.6 points of single runs, and two columns of the table say what they measure. There are ten comparisons with Figure 5, so that one decides at $p < 0.05/10$.
+# The published numbers come out again, our means to within 0.6 points of single runs. There are ten comparisons with Figure 5, so that one decides at $p < 0.05/10$.
 #
 # * **Regularisation: a ranking of how sure a network is.** With $\lambda = 100$ a label that the last network draws is wrong in 7 per cent of the images, as published; its most probable class is wrong in 3. A strong prior leaves short weights, short weights leave small logits, and labels drawn from them err where the network knows better. Ranked by the most probable class, $\lambda = 100$ is far better than 1 for SGD, which forgets its wide start with the rate $\lambda$ ({prf:ref}`thm-report-memory`), and for Nesterov's momentum the two cannot be told apart (+0.2 points, 95 %: −0.4 to +0.8). Only $\lambda = 0.01$ is bad by either score: there the start is still in the weights, longer than the prior of $\lambda = 1$ would make them.
 # * **Weight decay**: by neither score do the seeds tell it from $\lambda = 1$ without it (−0.1 points by both, 95 %: −0.7 to +0.6).
 # * **Annealing** costs 0.7 points here, which is decided: in the direction in which each rate of the program moved. The annealed runs do not die.
-# * **SGHMC as programmed**, from a small start, errs on less than 2 per cent, and on 0.8 points less than from Pyro's, which is decided. So much of the published error is the start's.
+# * **SGHMC as programmed**, from a small start, errs on less than 2 per cent, and on 0.8 points less than from Pyro's, which is decided.
 
 # %% tags=["hide-input"]
 tried = {
@@ -1317,7 +1317,7 @@ plt.show()
 #
 # *Does SGHMC need many more than the Gaussian?* In networks averaged, no: fifty of its 800 come within 2 per cent of the log loss of all, and so do fifty of the fit's 200 draws. By error SGHMC is within 0.1 points of all with ten networks, the fit with fifty draws.
 # In *samples* of one step each, as the report counts them, yes: the fifty are spread over 80,000 steps. A hundred networks one step apart err on 3.7 per cent, long after any warm-up ({doc}`/book/studies/sgnuts_on_networks`, the table in its own unit), where these fifty err on 2.3.
-# So of the probabilities of 80,000 networks most would not be needed, but the stretch is; votes need more of them ({ref}`ex-fashion-votes`). And a chain's networks have to be stored, where the fit stores two numbers a weight: there the report is right.
+# So of the probabilities of 80,000 networks most would not be needed, but the stretch is; votes need more ({ref}`ex-fashion-votes`). And a chain's networks have to be stored, where the fit stores two numbers a weight: there the report is right.
 
 # %% tags=["hide-input"]
 for method in (sghmc, momentum):
@@ -1569,7 +1569,7 @@ print(who_ran(noise))
 # %% [markdown]
 # The sigmoid network at full scale has less heat, some three per cent in $W_1$ and thirty in $W_2$. The estimate takes about half of the first and, unlike above, most of the second; one coordinate in a hundred is clipped. A single network gains by it, 0.03 in log loss; the average, which is what one predicts with, loses 0.003.
 #
-# But look at $\lvert\theta\rvert^2$, which falls to a third. Here is why so little heat does so much.
+# But $\lvert\theta\rvert^2$ falls to a third. Why does so little heat do so much?
 
 # %% tags=["hide-input"]
 claim(

@@ -9,7 +9,7 @@
 # # SGNUTS on networks
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 65 minutes, without the exercises · Running: about 20 seconds
+# Level: advanced · Reading: about 64 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # The no-U-turn sampler with noisy gradients was proposed for networks, and did well on two data sets; this chapter finds out what the trees did there, what they cost, and whether something simpler does it too.
@@ -67,21 +67,18 @@ styles = {
 # %% [markdown]
 # ## The case for SGNUTS
 #
-# Remember SGNUTS: from a fresh {term}`momentum` it walks with noisy gradients and friction, doubles its path forwards or backwards by the toss of a coin until the path makes a {term}`U-turn` or the *depth*, the number of doublings, reaches its limit, and chooses one state of the path.
+# From a fresh {term}`momentum` SGNUTS walks with noisy gradients and friction, doubles its path forwards or backwards by the toss of a coin until the path makes a {term}`U-turn` or the *depth*, the number of doublings, reaches its limit, and chooses one state of the path.
 # {cite:t}`adamday` sampled the network 784–100–10, with ReLU units and $N(0, 1)$ {term}`priors <prior>`, in this way: 20 epochs of {term}`warm-up` and 50 of sampling gave an accuracy of 0.94 on MNIST and 0.85 on Fashion-MNIST.
 # They saw it do well after very few epochs, where SGHMC needed many, found each epoch slow (28.3 s for the first against 3.2 s, p. 16), and proposed a hybrid: one epoch of SGNUTS, then SGHMC.
 # They name their own doubt: a step backwards does not undo a step forwards, "which likely breaks the reversibility" (p. 15).
 #
 # Their program counts an *epoch* of SGNUTS as $N/n = 100$ trees. A tree of the largest depth, 10, takes $2^{10} - 1 = 1{,}023$ gradients, so that such an epoch may cost as much as a thousand epochs of SGHMC.
-# That is the first thing to correct.
 #
 # ```{prf:definition} Epoch
 # :label: def-sgnuts-epoch
 #
 # An epoch is $N/n$ stochastic gradients, with minibatches of $n$ of the $N$ examples, whatever steps or trees they are spent on. A tree that is not finished at the end of an epoch counts in the next.
 # ```
-#
-# In the code of the experiments such an epoch is a *round*, as it is for every other method.
 #
 # We run the repaired sampler of {doc}`/book/tutorial/sgnuts` (palindromic step, equal weights, a fresh minibatch for each gradient), and one that we call *our reading* of the report: its step, drift and kick (p. 15), with the right noise, a fresh momentum for each tree (Algorithm 3, p. 14), and one minibatch held for a whole tree, as in its program, whose energy is the one in the weights.
 # How a state is chosen the report leaves open ("carefully choose a subset", Algorithm 3, p. 14): we read it with the weights $e^{-H}$ of NUTS and its rule for a new half. The program has a rule, a noise and a momentum of its own, which are in {doc}`/book/appendix/errata`, and which we did not run on a network: what we find of our reading need not hold of what the report's authors ran.
@@ -206,7 +203,6 @@ for depth in (2, 3):
 
 # %% [markdown]
 # So a run of SGNUTS that starts high up begins with a lottery: mostly tiny trees, each with a *fresh momentum*, and now and then, when the coins agree, one long fall.
-# Remember the fresh momenta. They will turn out to be what the trees are good for.
 #
 # ## Near equilibrium a tree never turns
 #
@@ -418,7 +414,7 @@ for number in (1, 3):
 # ```
 #
 # A tree has at most 1,024 states: one choice from equilibrium cools 79,510 weights by at most 1.9 %.
-# And many trees, one after another?
+# And many trees?
 
 # %%
 variances = {"energy": [], "uniform": []}
@@ -823,7 +819,7 @@ print(who_ran(by_samples))
 # In the first epoch the chain is so fast that its networks are many and different, and their average is far better than the last of them, which errs on 58 per cent. After that the networks of an epoch are all bad in the same way, and the average gains little. From 0.51 to 0.64, at five epochs, the accuracy comes back although the weights are longer then than after one; the rest comes as their length falls.
 # The noise makes little difference: the column *less noise* has a standard deviation of $2\alpha\eta$, as the last version of their program, in the place of $\sqrt{2\alpha\eta}$. But for the row of two epochs it is within 0.03 of the published column, each row of which is one run.
 #
-# The seconds beside the published column are theirs, on a machine that they do not name, and the others ours, of the walk alone and on one core; what else theirs hold we do not know.
+# The seconds beside the published column are theirs, on a machine that they do not name; ours of the walk alone, on one core.
 #
 # Now the trees: those of our reading, for three epochs, and one epoch of the repaired sampler, with SGHMC after it, which is the hybrid that they propose.
 # The published column came from their program, with its rule for a new half, its noise and perhaps one momentum for all trees ({doc}`/book/appendix/errata`); ours beside it is not the same sampler.
@@ -1229,8 +1225,7 @@ for what, vectors, megabytes in (
 # | a new half of a tree | not said in the report; always taken, in its program | taken with probability $\min(1, W_{\text{new}}/W_{\text{old}})$, as in NUTS |
 # | momentum at the start of a tree | fresh in Algorithm 3; in the program's notebook one for all trees | fresh |
 #
-# On MNIST and Fashion-MNIST 0.94 and 0.85 were published.
-# The tables above have what is reached with 7,000 gradients.
+# The tables above show the accuracy after 7,000 gradients.
 # What 7,000 trees reach, for which a run of ours would take more than seven hours, we did not try.
 #
 # ## Does it pay?

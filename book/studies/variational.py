@@ -9,7 +9,7 @@
 # # Variational inference and Bayes by Backprop
 #
 # ```{div} page-head
-# Level: second course · Reading: about 86 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 85 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # Instead of walking through a posterior one can fit a simple {term}`law` to it; this chapter says which law comes out, exactly where that can be said, and what the fit leaves out.
@@ -1211,9 +1211,7 @@ rows.append(["published, 1,200 units", "1.24", "1.24", "1.24", "1.29", "1.39"])
 show_table(["removed", *(f"{share:.0%}" for share in shares)], rows)
 
 # %% [markdown]
-# Three things stand in these tables.
-#
-# * *The error is that of a fit that was stopped.* With $N(0, 1)$ our error is below the published one, at a twelfth of its 600 passes. But the widths are those of the schedule and not of the bound: to go on would make the bound better, and perhaps the error worse, as on the small network.
+# * *The error is that of a fit that was stopped.* With $N(0, 1)$ our error is below the published one, at a twelfth of its 600 passes. But the widths are those of the schedule and not of the bound.
 # * *The mixture is no better than the Gaussian here*, but worse with each seed; the paper has 1.36 for the mixture and 1.82 for the Gaussian. The repetition by Clarke, Mak and Lee (`report.pdf` of [samsarana/bayes-by-backprop](https://github.com/samsarana/bayes-by-backprop)) did not find it better either.
 # * *The fit with the mixture can be pruned, that with $N(0, 1)$ cannot.* With the mixture 95 per cent of the weights can go for 0.05 of a point, as was published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not. That the prior alone does it is not shown: the two fits have other rates of Adam too, and that with $N(0, 1)$ was stopped.
 
@@ -1293,7 +1291,7 @@ for method in ("SGD with momentum", "dropout", gaussian):
 #
 # {cite:t}`adamday` set SGHMC beside variational inference on MNIST (p. 11–12, Figure 6b): Rényi's bound with $\alpha = 0.01$, two draws a step, and the predictions of 80,000 draws averaged.
 # They say three things: over many epochs SGHMC performs better; variational inference converges faster; and a fitted law needs hundreds of draws, where SGHMC needs many more.
-# They add that this is not the full picture, and wish for more comparisons. {numref}`fig-vi-report` has one.
+# They add that this is not the full picture; {numref}`fig-vi-report` adds to it.
 #
 # Their program (`bnn/VI.ipynb` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) stores an error of 6.3 per cent for the fit, and one of 3.1 for SGHMC, both on digits set aside for validation.
 # Four things were not the same for the two.
@@ -1351,7 +1349,7 @@ show_table(
 print(who_ran(stored_renyi))
 
 # %% [markdown]
-# Means over the seeds, with the standard deviation of one run; "rounds" are rounds of gradients, a step with two draws taking two; the seconds are the processor's, of the fit; "draws needed" is the smallest and largest number, over the seeds, of draws that come within 0.2 percentage points of the error of all (200 for a fit; for SGHMC a network a round from the second half, 5 or 40).
+# Means over the seeds, with the standard deviation of one run; "rounds" are rounds of gradients; the seconds are the processor's, of the fit; "draws needed" is the smallest and largest number, over the seeds, of draws that come within 0.2 percentage points of the error of all (200 for a fit; for SGHMC a network a round from the second half, 5 or 40).
 # The fit as reported has taken 22 rounds of gradients and errs in 9.3 per cent, where the evidence bound with 10 rounds errs in 9.4 and their notebook stores 6.3; we do not know which of the differences named above is the cause of the last.
 
 # %% mystnb={"figure": {"caption": "Variational inference and SGHMC with the same digits, network, prior, start and gradients, and the fit as reported. Above: test error against the processor time of the fit, after 10 and 80 rounds (22 as reported), averaged over all draws. Below: test error against the number of draws averaged, of the longest runs. Means over the seeds; bars and bands from the smallest to the largest.", "name": "fig-vi-report"}, "image": {"alt": "Above, error against seconds on logarithmic axes: SGHMC lies lowest at both lengths, the fit as reported highest of the long ones. Below, falling curves against the number of draws that level off after ten to fifty."}} tags=["hide-input"]
@@ -1407,12 +1405,11 @@ plt.show()
 # In the upper panel of {numref}`fig-vi-report` the line of SGHMC lies below all others, and in the lower one every curve is level after some tens of draws.
 # So, of the three:
 #
-# * **SGHMC is better over many epochs**: yes at the report's lengths, by its own numbers. At equal gradients and from one small start, 80 rounds decide it against their bound (0.80 points, $p = 0.001$), but by our rule ({doc}`/book/studies/mnist`; here eight tests, as in {doc}`/book/appendix/sources`) neither against the ordinary bound (0.30, $p = 0.03$) nor against drawn outputs (0.09, 95 per cent interval $-0.27$ to 0.45). With 850 rounds SGHMC errs in 1.74 per cent on this network and prior ({doc}`/book/studies/reproduction_report`).
-# * **Variational inference converges faster**: yes from the report's own starts. Its notebook stores an accuracy of 92.4 per cent for the fit after five passes, and of 91.0 for SGHMC after its 50 rounds of burn-in. Our chains from that start agree: they err in 21 per cent and more after 11 rounds and in 7 to 11 after 50, because weights up to 2 take long to shrink. From a common small start the order is the opposite: after ten rounds SGHMC errs in 4.2 per cent and the fits in 5.7 to 10.2, which is decided.
-# * **A fit needs hundreds of draws and SGHMC many more**: in networks averaged, no. Fifty draws of the fit come within 2 per cent of its log loss with all, and so do fifty of a chain's 800 ({doc}`/book/studies/reproduction_report`). But the fifty lie far apart in the chain: in steps it needs thousands of times as many. A fit's draws are independent and cost two numbers a weight to keep, however many; a chain's networks must all be kept, and that remains a real advantage of the fit.
+# * **SGHMC is better over many epochs**: yes at the report's lengths, by its own numbers. At equal gradients and from one small start, 80 rounds decide it against their bound (0.80 points, $p = 0.001$), but by the rule for eight tests ({doc}`/book/studies/mnist`) neither against the ordinary bound (0.30, $p = 0.03$) nor against drawn outputs (0.09, 95 per cent interval $-0.27$ to 0.45). With 850 rounds SGHMC errs in 1.74 per cent on this network and prior ({doc}`/book/studies/reproduction_report`).
+# * **Variational inference converges faster**: yes from the report's own starts. Its notebook stores an accuracy of 92.4 per cent for the fit after five passes, and of 91.0 for SGHMC after its 50 rounds of burn-in. Our chains from that start agree: they err in 21 per cent and more after 11 rounds and in 7 to 11 after 50, because weights up to 2 take long to shrink. From a small start it is the opposite: after ten rounds SGHMC errs in 4.2 per cent and the fits in 5.7 to 10.2, which is decided.
+# * **A fit needs hundreds of draws and SGHMC many more**: in networks averaged, no. Fifty draws of the fit come within 2 per cent of its log loss with all, and so do fifty of a chain's 800 ({doc}`/book/studies/reproduction_report`). But the fifty lie far apart in the chain: in steps it needs thousands of times as many. To keep, a fit costs two numbers a weight however many draws are made; a chain's networks must all be kept.
 #
 # With two draws Rényi's bound is no better here than the ordinary one at the same number of gradients, as the weights above let us expect: the worse of two draws is paid for and thrown away.
-# Memory during the fit is a few numbers a weight for all: two for the chain, position and momentum; six for Adam, $\mu$, $\rho$ and two moments of each.
 
 
 # %% tags=["hide-input"]

@@ -1,11 +1,9 @@
-"""Kernels of this package inside of ``pyro.infer.MCMC``; Pyro is an extra, ``pip
-install pyro-ppl``.
-"""
+"""Kernels of this package inside of ``pyro.infer.MCMC``; Pyro is an extra."""
 
 import warnings
 from collections.abc import Callable
 from functools import partial
-from multiprocessing import parent_process
+from multiprocessing import current_process
 from typing import Any
 
 import torch
@@ -34,10 +32,11 @@ class PyroKernel(MCMCKernel):
     from the last of these, for Pyro 1.9 hands on no other.
 
     Warm-up steps are thrown away and tune nothing. Tune the kernel before, on
-    ``PyroPosterior(model, *arguments)``, by :func:`sgmc.tuning.adapt` (HMC, NUTS) or
-    :func:`sgmc.tuning.default_kernel` (SGHMC); ``parameters.cut(position)`` of that
-    posterior makes ``initial_params`` of positions ``(num_chains, dim)``. Pyro does not
-    thin: raise the kernel's ``num_steps``.
+    ``posterior = PyroPosterior(model, *arguments)``: HMC and NUTS by
+    :func:`sgmc.tuning.adapt`; SGHMC by :func:`sgmc.tuning.tune`, from
+    ``find_mode(posterior.full(), start)``. Of the positions that these give, take
+    ``posterior.parameters.cut(position[:num_chains])`` as ``initial_params``, or
+    ``cut(position[0])`` for one chain. Pyro does not thin: raise ``num_steps``.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -73,8 +72,8 @@ class PyroKernel(MCMCKernel):
 
     def setup(self, warmup_steps: int, *args, **kwargs) -> None:
         """Start a chain on the program with these arguments."""
-        if parent_process() is not None:  # a fork would wait for threads it has not got
-            torch.set_num_threads(1)
+        if current_process().name.isdigit():  # one of MCMC's, to which it gives numbers
+            torch.set_num_threads(1)  # a fork would wait for those of its parent
         self.posterior = PyroPosterior(partial(self.model, **kwargs), *args)
         # drawn, and not torch.initial_seed(), which chains of one process share
         self.seed = int(torch.randint(2**63 - 1, (), device="cpu"))

@@ -68,6 +68,7 @@ def test_stored_results_are_read_and_say_who_ran_them():
         assert (
             f"run {name} --seeds" in said
             or f"-m benchmarks.{name} --" in said
+            or f"-m conformance run {name.removeprefix('conformance_')}" in said
             or re.search(rf"-m benchmarks\.{name.replace('_', ' .*--')}\b", said)
         )
 

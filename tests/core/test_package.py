@@ -20,7 +20,7 @@ import sgmc
 ROOT = Path(__file__).resolve().parents[2]
 # of the core; executed by an import of SGHMC and sample
 MOST_FILES, MOST_MODULES, MOST_LINES_OF_CODE = 29, 22, 2_990
-MOST_LINES = 11_025  # of the package, all files whole
+MOST_LINES = 10_030  # of the package, all files whole
 WORK = """
 import sys
 import torch

@@ -313,7 +313,7 @@ def test_chains_start_where_they_are_told():
     torch.testing.assert_close(found["spread"], start["spread"].exp())
     mcmc = MCMC(mcmc.kernel, 1, 0, disable_progbar=True)  # and no longer after that
     mcmc.run(EFFECT, ERROR)
-    assert abs(mcmc.get_samples()["mean"].item()) not in (1.0, 3.0)
+    assert (mcmc.get_samples()["mean"] - start["mean"]).abs().min() > 1e-3
     start["deviation"] = torch.zeros(2, 7)
     with pytest.raises(ValueError, match=r"initial_params.*\(8,\).*\(7,\)"):
         run(HMC(0.1, 1), schools, EFFECT, ERROR, initial_params=start, **settings)
