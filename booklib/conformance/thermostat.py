@@ -28,9 +28,9 @@ def mean_field_variance(
     Args:
         step: the flows of a step, from the friction ξ; its noise does not depend on ξ.
         curvature: a, ``(dim,)``, each of equally many coordinates.
-        temperature: T.
+        temperature: the temperature T.
         gradient_variance: V of each coordinate.
-        mass: M.
+        mass: the mass M.
 
     Returns:
         Variances ``(dim,)``; infinite where no friction is in balance.
