@@ -1013,7 +1013,7 @@ claim(
 #
 # The larger $p$-value takes no profit from pairs: where pairing helps it is Welch's, where it costs it is the paired test's.
 # The log losses of one network and of Laplace's last layer, which goes on from it, have a correlation above 0.99: the paired test alone says $p = 0.003$, Welch's $0.05$, and after the correction nothing is decided.
-# Whoever plans to compare such close kin may say beforehand that the test is paired.
+# If you plan to compare such close relatives, say beforehand that the test is paired.
 # ```
 
 # %% tags=["hide-input"]
