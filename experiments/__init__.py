@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 # in the order of the list
 EXPERIMENTS = (
-    "mnist report figure5 figure5_around uncertainty falling noise fashion "
-    "fashion_reported steps held cifar cifar_hour sgnuts trees neighbours weights "
-    "renyi bandit ordering few fidelity modes recommender recommender_100k"
+    "mnist report report_wider figure5 figure5_around uncertainty falling noise "
+    "fashion fashion_reported steps held cifar cifar_hour sgnuts trees neighbours "
+    "weights renyi bandit ordering few fidelity modes recommender recommender_100k"
 ).split()
 
 

@@ -63,6 +63,29 @@ def annealed(plan: Plan, total: int) -> Plan:
     return plan.but(schedule=Annealed(steps / 15, 0.5))
 
 
+def wider(prepared: Prepared, small: bool) -> Methods:
+    """List the grids of two methods, moved so that what the trials chose at a corner
+    lies within; each setting is tried by a run of full length.
+    """
+    plans, total = settings(prepared, small), len(prepared.train.targets)
+    [sghmc, *_], [momentum, *_] = plans["SGHMC"], plans["SGD with momentum"]
+    return {
+        "SGHMC": [
+            sghmc.but(learning_rate=rate / total, momentum_decay=decay)
+            for rate in (0.2, 0.4, 0.8, 1.6)
+            for decay in (0.1, 0.3, 1.0)
+        ],
+        "SGD with momentum": [
+            momentum.but(
+                learning_rate=rate / total, momentum_decay=decay, prior=Prior(precision)
+            )
+            for rate in (0.05, 0.1, 0.2)
+            for decay in (0.1, 0.3)
+            for precision in (0.01, 0.1)
+        ],
+    }
+
+
 def published(prepared: Prepared, small: bool) -> Methods:
     """List the settings of the report's Figure 5, as written and as programmed.
 
@@ -122,14 +145,14 @@ def around(prepared: Prepared, small: bool) -> Methods:
     }
 
 
-def compared(name: str, settings=settings) -> Experiment:
+def compared(name: str, settings=settings, shorter: int = SHORTER) -> Experiment:
     """Make an experiment of the report, which looks at the networks of each run."""
 
     def prepare(options: Options) -> Prepared:
         return mnist.prepare(options, name=name)
 
     def run(options: Options, prepared: Prepared):
-        more = {"look": lambda run: look(run, prepared), "shorter": SHORTER}
+        more = {"look": lambda run: look(run, prepared), "shorter": shorter}
         return of_plans(prepare, settings, **more).run(options, prepared)
 
     return of_plans(prepare, settings)._replace(run=run)
