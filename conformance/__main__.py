@@ -74,6 +74,8 @@ def run_driver(name: str, environment: Path | None, python: str) -> bool:
         # -P: a driver has the name of its library
         command = [str(interpreter), "-P", driver, str(target)]
         alone = {key: x for key, x in os.environ.items() if key != "PYTHONPATH"}
+        if name == "sgmc":  # ours is not installed in an environment of its own
+            alone["PYTHONPATH"] = str(FOLDER.parent)
         if subprocess.run(command, cwd=temporary, env=alone).returncode != 0:
             print(f"{name}: its driver failed", file=sys.stderr)
             return False

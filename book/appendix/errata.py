@@ -24,7 +24,7 @@
 #
 # Each section has three parts: what the source *says*, what is *right* and why, and the *check*.
 # The source is {cite:t}`chen2014` unless another is named; "the authors' code" is their repository [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC), whose file is given.
-# Statements about code hold for the versions named here; later ones may have corrected it: blackjax 1.7.1 {cite:p}`cabezas2024`, posteriors 0.1.3 {cite:p}`duffield2025`, SGMCMCJax 0.2.13 {cite:p}`coullon2022`, Turing.jl at commit `9428096` {cite:p}`ge2018`.
+# Statements about code hold for the versions named here; later ones may have corrected it: blackjax 1.7.1 {cite:p}`cabezas2024`, posteriors 0.1.3 {cite:p}`duffield2025`, SGMCMCJax 0.2.13 {cite:p}`coullon2022`, Turing.jl at commit `9428096` {cite:p}`ge2018`. {doc}`/book/practice/which_library` measures what these and other libraries sample.
 # Nearly all of the checks use one target, the standard Gaussian $U = \tfrac12\theta^2$: its variance should be 1.
 
 # %%
@@ -269,6 +269,7 @@ claim(
 # But the code of Figure 1 (`matlab/figure1/sghmc.m`) draws the momentum afresh at every call, as Algorithm 2 may.
 # Then the order counts: who moves first throws the last kick of every call away ({ref}`ex-sghmc-resample`), who kicks first uses it. In the bowl, at the 50 steps a call of Figure 1, both are right to half a per cent; at one or two steps neither is.
 # With the momentum kept, explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/tutorial/sghmc`. With fresh momenta Algorithm 2 has order $\varepsilon$ too ({prf:ref}`prop-tear`).
+# In a thermostat the old position does far more harm, because one friction has to make up for all directions: {numref}`fig-library-thermostat`.
 #
 # **Check.** The exact laws on the Gaussian, and $E[\theta^2]$ in the double well; $\varepsilon = 0.1$, $C = 3$, $V = 4$, $\hat B = B = 0.2$.
 

@@ -1109,7 +1109,7 @@ claim(
 # 3. *Half the step.* If `half_step` says that means or standard deviations differ, go on with the half, and halve again.
 # 4. *Then* $\hat R$ below 1.01, Stein's discrepancy, and posterior prediction.
 #
-# The arguments of other libraries are translated in {doc}`/book/appendix/other_libraries`.
+# The arguments of other libraries are translated in {doc}`/book/practice/which_library`.
 #
 # ## Formulas
 #

@@ -316,7 +316,7 @@ def one_tree(theta, step, max_depth, generator):
 #
 # Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
 # Both keep the momentum from tree to tree; `one_tree` draws a fresh one.
-# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, which violates {eq}`eq-flip-balance` by order $\varepsilon$ and widens what the weights make too narrow, to about 0.78; these two have no closed form.
+# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, which violates {eq}`eq-flip-balance` by order $\varepsilon$ and widens what the weights make too narrow, to about 0.77; these two have no closed form.
 
 # %% tags=["hide-input"]
 show_scoreboard(13)
@@ -341,7 +341,7 @@ claim(
 )
 noisy_bowl, start = NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(2_000, 1)
 for name, settings, near in (
-    ("as we read the report", dict(weights="energy", integrator="drift_kick"), 0.78),
+    ("as we read the report", dict(weights="energy", integrator="drift_kick"), 0.77),
     ("corrected", dict(), 1.0),
 ):
     kernel = SGNUTS(0.1, 0.5, 0.2, max_depth=8, **settings)
@@ -350,8 +350,8 @@ for name, settings, near in (
         f"Variance in the bowl by the package, fresh momenta, {name}",
         draws.samples.square().mean(),
         near=near,
-        within=0.06,
-        because="it was 0.76 to 0.79, and 0.99 to 1.01, in four runs",
+        within=0.08,
+        because="standard deviations of 0.011 and 0.013 in ten runs",
     )
 torch.set_default_dtype(torch.float64)  # in which rounding decides nothing
 differences, well = [], NoisyGradient(DoubleWell(), 4.0)

@@ -9,10 +9,22 @@ from booklib.conformance.verdicts import (
     TESTS,
     Laws,
     Problem,
+    Report,
     Verdict,
     cells_of,
     judge,
     laws_of,
+    reports,
 )
 
-__all__ = ["TESTS", "Laws", "Problem", "Verdict", "cells_of", "judge", "laws_of"]
+__all__ = [
+    "TESTS",
+    "Laws",
+    "Problem",
+    "Report",
+    "Verdict",
+    "cells_of",
+    "judge",
+    "laws_of",
+    "reports",
+]

@@ -1,6 +1,7 @@
 """From a stored cell to a verdict."""
 
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ TESTS = {
     "mean or sum": "a mean in place of a sum as loss",
     "schedule": "a schedule to its end",
     "resume": "a state saved and read again",
+    "arguments": "its other arguments are read, and do what they are called",
 }
+REPORTS = RESULTS.parent.parent / "conformance" / "reports"
 LIMIT = 5.0  # standard errors: chance exceeds it in one of 1.7 million comparisons
 ROUNDING = 1e-4  # of a probe in single precision, relative to its largest entry
 CLOSE = 0.05  # of the target's variance: what a right scheme's step size may cost here
@@ -56,6 +59,8 @@ class Laws(NamedTuple):
     momentum: float = 1.0
     #: variance of the momentum at the start, in their unit
     start_momentum: float = 0.0
+    #: relative standard error of the laws, where they are simulated
+    error: float = 0.0
 
 
 class Verdict(NamedTuple):
@@ -78,6 +83,30 @@ def laws_of(library: str) -> Mapping[str, Callable[[dict, Problem], Laws]]:
 def cells_of(library: str) -> list[dict]:
     """Read the stored cells of a library."""
     return read_result(RESULTS / f"conformance_{library}.json")["cells"]
+
+
+class Report(NamedTuple):
+    """What its authors may be told of a deviation: ``conformance/reports``."""
+
+    library: str  #: its module's name
+    title: str  #: in a line
+    file: str  #: the report's name
+    cells: set[tuple[str, str]]  #: sampler and test of each stored cell that deviates
+
+
+def reports() -> list[Report]:
+    """Read the reports: a title; below it ``Cells: `sampler` (test, test), ...``."""
+    found = []
+    for path in sorted(REPORTS.glob("*-*.md")):
+        title, head, *_ = path.read_text(encoding="utf-8").split("\n\n", 2)
+        head = " ".join(head.split())
+        named = re.findall(r"`([^`]+)` \(([^)]+)\)", head.partition("Cells:")[2])
+        cells = {
+            (name, test) for name, tests in named for test in tests.split(", ")
+        }
+        title = title.removeprefix("# ").replace("`", "").replace("\\", "")
+        found.append(Report(path.stem.partition("-")[0], title, path.name, cells))
+    return found
 
 
 def judge(library: str, cell: dict) -> Verdict:
@@ -129,6 +158,7 @@ def _of_moments(cell: dict, law: Any, laws: Laws, problem: Problem):
             covariance = covariance + chain.noise_covariance
         expected = covariance.diagonal()[:dim]
     furthest = _furthest(second / target)
+    error = (error.square() + (laws.error * expected).square()).sqrt()
     return float(((second - expected).abs() / error).max()), furthest
 
 

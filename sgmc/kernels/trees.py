@@ -204,9 +204,9 @@ def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
         "for the step_size. Take a smaller step_size, or another parametrisation",
-        "depth_limited": f"reached max_depth = {max_depth} before they turned: the "
-        "draws are right, but follow each other closely. Raise max_depth or the "
-        "step_size, or adapt the mass",
+        "depth_limited": f"reached max_depth = {max_depth} before they turned: "
+        "draws follow each other closely. Raise max_depth or the step_size, or adapt "
+        "the mass",
     }
     return [
         f"{int(found.sum())} of {found.numel()} trees ({found.double().mean():.2%}) "

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from torch import Generator, Tensor
+from torch import Tensor
 
-from sgmc.checks import check_count, check_dims
+from sgmc.checks import check_count, check_dims, check_non_negative
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
-from sgmc.potentials import Potential
 from sgmc.splittings.flows import Flow, advance, check_flows
 
 
@@ -39,6 +38,7 @@ class Splitting(Kernel[SplittingState]):
             draws a stochastic gradient of its own.
         num_steps: number of times that the list is followed between two draws.
         mass: M, of the momentum at the start: a number, ``(dim,)`` or ``(dim, dim)``.
+        temperature: T of the list, for the momentum at the start and for remarks.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -56,18 +56,16 @@ class Splitting(Kernel[SplittingState]):
     flows: Sequence[Flow]
     num_steps: int = 1
     mass: MatrixLike = 1.0
+    temperature: float = 1.0
 
     def __post_init__(self):
         check_flows(self.flows)
         check_count("num_steps", self.num_steps)
         as_matrix(self.mass, "mass", positive=True)
+        check_non_negative("temperature", self.temperature)
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SplittingState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
-        M).
-        """
+    def init(self, potential, position, generator) -> SplittingState:
+        """Start at positions ``(chains, dim)`` with momenta from N(0, TM)."""
         matrices = {
             f"{name} of {type(flow).__name__}": value
             for flow in self.flows
@@ -75,12 +73,11 @@ class Splitting(Kernel[SplittingState]):
             if isinstance(value, (Matrix, Tensor))
         }
         check_dims(position=position, mass=self.mass, **matrices)
-        momentum = draw_momentum(position, Matrix(self.mass), generator)
+        mass, temperature = Matrix(self.mass), self.temperature
+        momentum = draw_momentum(position, mass, generator, temperature)
         return SplittingState(position.clone(), momentum, 0)
 
-    def step(
-        self, potential: Potential, state: SplittingState, generator: Generator
-    ) -> tuple[SplittingState, SplittingInfo]:
+    def step(self, potential, state, generator) -> tuple[SplittingState, SplittingInfo]:
         """Follow the flows, in place."""
         position, momentum, num_gradients = state
         steps = count(num_gradients)
@@ -92,3 +89,7 @@ class Splitting(Kernel[SplittingState]):
             advance(self.flows, position, momentum, gradient, generator)
         done = next(steps)
         return SplittingState(position, momentum, done), SplittingInfo(done)
+
+    def target_temperature(self) -> float | None:
+        """Give T; None without noise."""
+        return self.temperature or None

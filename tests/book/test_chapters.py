@@ -13,7 +13,6 @@ from tools.notebooks import from_source
 CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
 PAGES = (
     "errata",
-    "other_libraries",
     "recipes",
     "settings",
     "sources",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from booklib.conformance import TESTS, judge
+from booklib.conformance import TESTS, judge, reports
 from booklib.conformance.verdicts import LIMIT
 from booklib.results import RESULTS, read_result
 from conformance import __main__ as command
@@ -48,6 +48,24 @@ def test_cells_that_exist_have_a_number():
             len(ran),
             len(reasons - ran),
         )
+
+
+def test_each_deviation_has_one_report():
+    found = reports()
+    for library in STORED:
+        cells = [
+            each
+            for report in found
+            if report.library == library
+            for each in report.cells
+        ]
+        deviating = {
+            (cell["sampler"], cell["test"])
+            for cell in read_result(RESULTS / f"conformance_{library}.json")["cells"]
+            if judge(library, cell).name == "deviates"
+        }
+        assert set(cells) == deviating, library
+    assert {report.library for report in found} <= set(STORED)
 
 
 def stored(library, sampler, test, **given):
@@ -150,3 +168,23 @@ def test_the_command_runs_a_driver_and_stores_what_it_wrote(
     (tmp_path / "drivers" / "made.py").write_text("raise SystemExit(3)")
     assert command.main(["run", "made", *here]) == 1
     assert "its driver failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["sgmc", "made"])
+def test_only_our_own_driver_finds_what_is_ours(name, tmp_path, monkeypatch):
+    """Each runs alone, whatever PYTHONPATH is; sgmc's finds the package."""
+    folder = tmp_path / "conformance"
+    for part, text in (
+        (f"drivers/{name}.py", "import os\n" + DRIVER),
+        (f"requirements/{name}.txt", "numpy==2.4.6"),
+    ):
+        (folder / part).parent.mkdir(parents=True)
+        text = text.replace('{"moved": 1.0}', 'dict(path=os.getenv("PYTHONPATH"))')
+        (folder / part).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    monkeypatch.setattr(command, "FOLDER", folder)
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    assert command.run_driver(name, Path(sys.prefix), sys.executable)
+    result = json.loads((tmp_path / f"conformance_{name}.json").read_text())
+    path = str(tmp_path) if name == "sgmc" else None
+    assert result["cells"][0]["observed"] == {"path": path}

@@ -279,3 +279,16 @@ def test_flows_of_another_number_of_coordinates_are_named(settings, generator):
             match=r"position.*\b2\b.*(mass of Drift|factor of MomentumMap|covariance of MomentumMap).*\b3\b",
         ):
             Splitting(maker(0.1, **settings)).init(TARGET, torch.zeros(1, 2), generator)
+
+
+def test_a_splitting_at_another_temperature_starts_there_and_says_so(generator):
+    kernel = Splitting(
+        flows.baoab(0.3, 1.0, temperature=0.25), mass=2.0, temperature=0.25
+    )
+    assert kernel.target_temperature() == 0.25
+    state = kernel.init(Gaussian.standard(2), torch.zeros(20_000, 2), generator)
+    ratio = state.momentum.square().mean() / (0.25 * 2.0)
+    assert abs(ratio - 1) < 5 * (2 / 40_000) ** 0.5  # false alarms: 6e-7
+    assert Splitting(flows.sgld(0.1), temperature=0.0).target_temperature() is None
+    with pytest.raises(ValueError, match=r"temperature.*-1"):
+        Splitting(flows.sgld(0.1), temperature=-1.0)
