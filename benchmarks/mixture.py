@@ -1,5 +1,5 @@
-"""The two means of a mixture by SGHMC, in plain Python, NumPy, C++ and this package:
-one job, one law.
+"""The two means of a mixture by SGHMC, in plain Python, NumPy, Numba, C++ and this
+package: one job, one law.
 
 The job is the one of a course report (Wang and Mi, 2021): 200 observations, half from
 N(−3, 1) and half from N(3, 1), the model ½N(μ₁, 1) + ½N(μ₂, 1) with unknown means,
@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -171,14 +171,27 @@ def plain_python(job: Job, draws: int, seed: int) -> np.ndarray:
     return np.array(out)
 
 
-def numpy_chain(job: Job, draws: int, seed: int) -> np.ndarray:
-    """Run one chain in NumPy, from the true means: ``(draws, 2)``."""
+def numpy_chain(
+    job: Job, draws: int, seed: int, injection: str = "scaled"
+) -> np.ndarray:
+    """Run one chain in NumPy, from the true means: ``(draws, 2)``.
+
+    The injected noise is ``scaled`` by its standard deviation; or, as the report has
+    it, multiplied by a ``Cholesky`` factor, or drawn by ``multivariate normal``.
+    """
     rng, data = np.random.default_rng(seed), observations()
     eps, decay = job.step_size, 1 - job.step_size * job.friction
-    injected, noise = (
-        math.sqrt(2 * (job.friction - job.noise_estimate) * eps),
+    variance, noise = (
+        2 * (job.friction - job.noise_estimate) * eps,
         math.sqrt(job.noise_variance),
     )
+    injected, covariance = math.sqrt(variance), variance * np.eye(2)
+    root, zero = np.linalg.cholesky(covariance), np.zeros(2)
+    inject = {
+        "scaled": lambda: injected * rng.standard_normal(2),
+        "Cholesky": lambda: root @ rng.standard_normal(2),
+        "multivariate normal": lambda: rng.multivariate_normal(zero, covariance),
+    }[injection]
     position, momentum, out = (
         np.array(MEANS),
         rng.standard_normal(2),
@@ -203,10 +216,66 @@ def numpy_chain(job: Job, draws: int, seed: int) -> np.ndarray:
             gradient = position / PRIOR_VARIANCE + len(data) / len(x) * likelihood
             if noise:
                 gradient += noise * rng.standard_normal(2)
-            momentum = (
-                decay * momentum - eps * gradient + injected * rng.standard_normal(2)
-            )
+            momentum = decay * momentum - eps * gradient + inject()
         out[draw] = position
+    return out
+
+
+def _walk(rng, data, out, eps, decay, injected, noise, batch, steps):
+    """Move one chain number by number, in Python that Numba compiles."""
+    (m0, m1), r0, r1 = MEANS, rng.standard_normal(), rng.standard_normal()
+    for draw in range(len(out)):
+        for _ in range(steps):
+            m0, m1 = m0 + eps * r0, m1 + eps * r1
+            some = data[rng.permutation(len(data))[:batch]] if batch else data
+            g0 = g1 = 0.0
+            slope, middle = m1 - m0, (m0 + m1) / 2
+            for x in some:
+                w = 1 / (1 + math.exp(slope * (x - middle)))
+                g0 += w * (m0 - x)
+                g1 += (1 - w) * (m1 - x)
+            scale = len(data) / len(some)
+            g0, g1 = m0 / PRIOR_VARIANCE + scale * g0, m1 / PRIOR_VARIANCE + scale * g1
+            if noise:
+                g0 += noise * rng.standard_normal()
+                g1 += noise * rng.standard_normal()
+            r0 = decay * r0 - eps * g0 + injected * rng.standard_normal()
+            r1 = decay * r1 - eps * g1 + injected * rng.standard_normal()
+        out[draw] = m0, m1
+
+
+@cache
+def compiled_walk() -> Callable:
+    """Compile the chain of single numbers.
+
+    Raises:
+        ImportError: if Numba is not installed, which nothing else needs.
+    """
+    try:
+        from numba import njit
+    except ImportError:
+        raise ImportError("Numba is not installed: pip install numba") from None
+    return njit(_walk)
+
+
+def numba_chain(
+    job: Job, draws: int, seed: int, walk: Callable | None = None
+) -> np.ndarray:
+    """Run one chain compiled by Numba, or by another function in its place, from the
+    true means: ``(draws, 2)``, the same numbers as NumPy's up to rounding.
+    """
+    out, eps = np.empty((draws, 2)), job.step_size
+    (walk or compiled_walk())(
+        np.random.default_rng(seed),
+        observations(),
+        out,
+        eps,
+        1 - eps * job.friction,
+        math.sqrt(2 * (job.friction - job.noise_estimate) * eps),
+        math.sqrt(job.noise_variance),
+        job.batch_size or 0,
+        job.steps,
+    )
     return out
 
 
@@ -359,6 +428,21 @@ def programs(
                 package(job, number, compiled=True),
             )
     return found
+
+
+def variants(
+    job: Job, chains: int = 1
+) -> dict[str, tuple[int, Callable[[int, int], np.ndarray]]]:
+    """List the variants of the report, with what they vary, as :func:`programs` does;
+    they need Numba, and all have one chain.
+    """
+    functions = {"plain Python": plain_python}
+    for injection in ("multivariate normal", "Cholesky", "scaled"):
+        functions[f"NumPy, {injection}"] = partial(numpy_chain, injection=injection)
+    functions["Numba"] = numba_chain
+    if has_compiler():
+        functions["C++ plain"] = cpp_chain
+    return {name: (1, partial(run, job)) for name, run in functions.items()}
 
 
 def main() -> None:

@@ -2,12 +2,13 @@
 roofline, and the cost against the size of the data.
 
 usage: python -m benchmarks.step_cost [--turns 3] [--seed 0] [--only jobs own memory
-chains ...]
+chains ... variants]
 
 Times are seconds of the processor, not of the clock: on a machine that others use too,
 the clock tells how busy they are. What is compared runs in turns in one process on one
 thread; the best of the turns and their median are kept. Everything but `--only` goes to
-book/results/step_cost.json."""
+book/results/step_cost.json, and so does `--only variants`, which needs Numba, with a
+provenance of its own."""
 
 import argparse
 import ctypes
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,7 +32,13 @@ from torch.nn import functional
 from benchmarks import mixture
 from benchmarks.mixture import MINIBATCH, PRINTED, Job
 from booklib.networks import multilayer_perceptron
-from booklib.results import RESULTS, circumstances, peak_memory, write_result
+from booklib.results import (
+    RESULTS,
+    circumstances,
+    peak_memory,
+    read_result,
+    write_result,
+)
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Fresh
@@ -175,7 +183,7 @@ def effective(draws: np.ndarray) -> float:
     )
 
 
-def jobs(turns: int, seed: int) -> dict:
+def jobs(turns: int, seed: int, programs: Callable = mixture.programs) -> dict:
     """Measure every program at both jobs: seconds a step, an example's gradient and an
     effective sample, and moments of the draws.
     """
@@ -194,7 +202,7 @@ def jobs(turns: int, seed: int) -> dict:
             else mixture.numpy_chain(job, 4_000, seed)
         )
         share = effective(long[20:, None]) / (len(long) - 20) / job.steps  # of a step
-        for name, (chains, function) in mixture.programs(job, many).items():
+        for name, (chains, function) in programs(job, many).items():
             function(2, seed)
             start = time.process_time()
             function(20, seed + 1)
@@ -240,6 +248,13 @@ def jobs(turns: int, seed: int) -> dict:
             )
         found[title] = rows
     return found
+
+
+def variants(turns: int, seed: int) -> dict:
+    """Measure the report's variants, a Cholesky factor and Numba, in turns with what
+    they vary.
+    """
+    return jobs(turns, seed, mixture.variants)
 
 
 def own(turns: int, seed: int) -> dict:
@@ -977,7 +992,8 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    known = SECTIONS | {"variants": variants}
+    parser.add_argument("--only", nargs="+", choices=known, default=list(SECTIONS))
     given = parser.parse_args()
     torch.set_num_threads(1)
     load, clock, processor = (
@@ -985,7 +1001,7 @@ def main() -> None:
         time.perf_counter(),
         time.process_time(),
     )
-    found = {name: SECTIONS[name](given.turns, given.seed) for name in given.only}
+    found = {name: known[name](given.turns, given.seed) for name in given.only}
     load.append(os.getloadavg()[0])
     busy = {
         "load_average": [round(x, 1) for x in load],
@@ -993,24 +1009,31 @@ def main() -> None:
     }
     busy["processor_seconds"] = round(time.process_time() - processor)
     print(busy)
-    if given.only == list(SECTIONS):
-        command = (
-            f"python -m benchmarks.step_cost --turns {given.turns} --seed {given.seed}"
-        )
-        provenance = {
+    if given.only not in (list(SECTIONS), ["variants"]):
+        return
+    command = (
+        f"python -m benchmarks.step_cost --turns {given.turns} --seed {given.seed}"
+    )
+    result = {
+        "provenance": {
             "command": command,
             **circumstances("cpu"),
             "peak_memory_megabytes": peak_memory("cpu"),
-        }
-        settings = {"turns": given.turns, "seed": given.seed}
-        result = {
-            "provenance": provenance,
-            "machine_load": busy,
-            "settings": settings,
-            "compiler": mixture.compiler(),
-            **found,
-        }
-        write_result(RESULTS / "step_cost.json", result)
+        },
+        "machine_load": busy,
+        "settings": {"turns": given.turns, "seed": given.seed},
+        "compiler": mixture.compiler(),
+        **found,
+    }
+    path = RESULTS / "step_cost.json"
+    before = read_result(path) if path.exists() else {}
+    if given.only == ["variants"]:
+        result["provenance"]["command"] += " --only variants"
+        result["provenance"]["versions"]["numba"] = version("numba")
+        result = before | {"variants": result | {"jobs": result.pop("variants")}}
+    elif "variants" in before:
+        result["variants"] = before["variants"]
+    write_result(path, result)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The command line of the conformance suite: ``python -m conformance list`` and ``run
-NAME``.
+"""The command line of the conformance suite: ``python -m conformance list``, ``run
+NAME`` and ``speed``.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from booklib.results import RESULTS, circumstances, read_result, write_result
+from conformance.turns import TURNS, run_speed
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in (FOLDER / "drivers").glob("*.py"))
@@ -33,9 +34,26 @@ def main(arguments: list[str] | None = None) -> int:
         "throw-away one",
     )
     run.add_argument("--python", default=sys.executable, help="of a new environment")
+    speed = commands.add_parser(
+        "speed", help="time the libraries in turns, and store the result"
+    )
+    speed.add_argument(
+        "--environments",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "conformance",
+        help="folder of their environments, each made if it is not there and kept",
+    )
+    speed.add_argument("--turns", type=int, default=TURNS)
+    speed.add_argument("--rows", nargs="+", default=[], help="some; nothing is stored")
+    speed.add_argument("--python", default=sys.executable, help="of new environments")
     given = parser.parse_args(arguments)
     if given.command == "list":
         return show_list()
+    if given.command == "speed":
+        folder = given.environments
+        make = lambda name: interpreter_of(name, folder / name, given.python)
+        run_speed(make, given.turns, given.rows)
+        return 0
     if given.name == "all" and given.environment:
         parser.error("--environment belongs to one library: give its name")
     failed = [
@@ -59,16 +77,22 @@ def show_list() -> int:
     return 0
 
 
+def interpreter_of(name: str, folder: Path, python: str) -> Path:
+    """Give the Python of an environment, which is made if it is not there."""
+    interpreter = folder.resolve() / "bin" / "python"
+    if not interpreter.exists():
+        subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        requirements = FOLDER / "requirements" / f"{name}.txt"
+        install = ["-m", "pip", "install", "--quiet", "-r", str(requirements)]
+        subprocess.run([str(interpreter), *install], check=True)
+    return interpreter
+
+
 def run_driver(name: str, environment: Path | None, python: str) -> bool:
     """Run a driver in an environment of its own, and store what it found."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (environment or Path(temporary) / "environment").resolve()
-        interpreter = folder / "bin" / "python"
-        if not interpreter.exists():
-            subprocess.run([python, "-m", "venv", str(folder)], check=True)
-            requirements = FOLDER / "requirements" / f"{name}.txt"
-            install = ["-m", "pip", "install", "--quiet", "-r", str(requirements)]
-            subprocess.run([str(interpreter), *install], check=True)
+        folder = environment or Path(temporary) / "environment"
+        interpreter = interpreter_of(name, folder, python)
         started, target = time.monotonic(), Path(temporary) / "found.json"
         driver = str(FOLDER / "drivers" / f"{name}.py")
         # -P: a driver has the name of its library

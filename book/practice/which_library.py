@@ -188,10 +188,10 @@ show_table(["library", "deviation", "report"], rows)
 #
 # ## A thermostat that cools half of the directions
 #
-# One deviation deserves to be followed in full, because nothing crashes, and a histogram of the energy looks right.
+# One bias deserves to be followed in full, because it is documented, nothing crashes, and the kinetic energy looks right.
 # The thermostat of {cite:t}`ding2014` replaces a noise estimate ({doc}`/book/further/choosing_the_estimate`): the friction $\xi$ is a variable, which grows while the mean of $r_i^2$ exceeds the temperature.
 # Their Algorithm 2 moves the momentum first, and the position by the *new* momentum.
-# Two libraries move both at once, from the old state, as an explicit Euler scheme does.
+# posteriors and Blackjax move both at once, from the old state, as an explicit Euler scheme does, and their documentation says so.
 #
 # On a Gaussian coordinate of curvature $a$ a step with friction $\xi$ is then linear in $(\theta, r)$, and multiplies areas by
 #

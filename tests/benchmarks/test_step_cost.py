@@ -3,7 +3,9 @@ right, and the stored result is whole.
 """
 
 import math
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import torch
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import mixture
+from benchmarks import mixture, step_cost
 from benchmarks.mixture import (
     MEANS,
     MINIBATCH,
@@ -150,6 +152,29 @@ def test_every_program_has_the_law_of_the_job(name, job):
         )
 
 
+@pytest.mark.parametrize("job", [PRINTED, MINIBATCH], ids=["printed", "minibatches"])
+def test_the_variants_of_the_report_move_as_numpy_does_on_the_same_noise(job):
+    expected = mixture.numpy_chain(job, 3, seed=1)
+    for injection in ("Cholesky", "multivariate normal"):
+        found = mixture.numpy_chain(job, 3, seed=1, injection=injection)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # the function that Numba compiles, in Python
+    found = mixture.numba_chain(job, 3, seed=1, walk=mixture._walk)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_numba_compiles_that_function_and_where_it_is_missing_the_error_says_what_to_do(
+    monkeypatch,
+):
+    mixture.compiled_walk.cache_clear()
+    monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=lambda f: (f, "!")))
+    assert mixture.compiled_walk() == (mixture._walk, "!")
+    mixture.compiled_walk.cache_clear()
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(ImportError, match="pip install numba"):
+        mixture.numba_chain(PRINTED, 2, seed=0)
+
+
 @pytest.mark.parametrize(
     "wrong", [dict(batch_size=201), dict(batch_size=0), dict(noise_estimate=4.5)]
 )
@@ -260,19 +285,28 @@ def test_the_best_step_obeys_its_bounds():
     assert tau == pytest.approx(max(taus))
 
 
-def test_the_stored_result_is_whole():
-    result = read_result(RESULTS / "step_cost.json")
-    assert result["provenance"]["command"].startswith(
-        "python -m benchmarks.step_cost --turns"
-    )
-    assert (
-        result["compiler"].startswith("g++")
-        and len(result["machine_load"]["load_average"]) == 2
-    )
+def test_the_variants_are_stored_beside_the_rest_with_a_provenance_of_their_own(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(step_cost, "RESULTS", tmp_path)
+    monkeypatch.setattr(step_cost, "SECTIONS", {"jobs": lambda turns, seed: {"a": 1}})
+    monkeypatch.setattr(step_cost, "variants", lambda turns, seed: {"b": turns})
+    monkeypatch.setattr(step_cost, "version", {"numba": "0.1"}.get)
+    for options in ([], ["--turns", "2", "--only", "variants"], []):
+        monkeypatch.setattr(sys, "argv", ["step_cost", *options])
+        step_cost.main()
+    result = read_result(tmp_path / "step_cost.json")
+    assert result["jobs"] == {"a": 1} and result["variants"]["jobs"] == {"b": 2}
+    origin = result["variants"]["provenance"]
+    assert origin["command"].endswith("--turns 2 --seed 0 --only variants")
+    assert origin["versions"]["numba"] == "0.1"
+    assert "numba" not in result["provenance"]["versions"]
+
+
+def the_rows_are_whole(jobs, number):
     for job in ("printed", "minibatches"):
-        rows = result["jobs"][job]
-        assert len(rows) == 8
-        for row in rows.values():
+        assert len(jobs[job]) == number
+        for row in jobs[job].values():
             for key in (
                 "seconds_a_step",
                 "seconds_an_example",
@@ -284,6 +318,20 @@ def test_the_stored_result_is_whole():
                 row["seconds_an_effective_sample"]["best"], rel=2e-3
             )
             assert not row["switched"]
+
+
+def test_the_stored_result_is_whole():
+    result = read_result(RESULTS / "step_cost.json")
+    assert result["provenance"]["command"].startswith(
+        "python -m benchmarks.step_cost --turns"
+    )
+    assert (
+        result["compiler"].startswith("g++")
+        and len(result["machine_load"]["load_average"]) == 2
+    )
+    assert result["variants"]["provenance"]["command"].endswith("--only variants")
+    for jobs, number in ((result["jobs"], 8), (result["variants"]["jobs"], 6)):
+        the_rows_are_whole(jobs, number)
     assert (
         result["memory"]["default"]["page_faults"]
         >= result["memory"]["kept"]["page_faults"]

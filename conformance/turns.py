@@ -1,0 +1,114 @@
+"""How fast published libraries take a step: each is a worker, a process of its own
+environment, and every row is timed in turns, on one core and in one thread.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from booklib.results import RESULTS, circumstances, write_result
+
+ROOT = Path(__file__).resolve().parents[1]
+TURNS, FEW, SLOW = 7, 3, 4.0  # few turns of a row that has one of so many seconds
+# of each worker, the environment, named as its requirements
+WORKERS = {"sgmc": "sgmc", "torch_by_hand": "sgmc", "posteriors": "posteriors"}
+WORKERS |= {name: "speed_jax" for name in ("jax_by_hand", "blackjax", "numpyro")}
+WORKERS |= {"sgmcmcjax": "sgmcmcjax", "jax_sgmc": "jax_sgmc"}
+MODULE = "conformance.speed."
+ALONE = {
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",  # compiling is timed too,
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # and in the worker's own children
+    "PYTHONPATH": str(ROOT),
+}
+
+
+class Worker:
+    """A process that says what rows it has, and takes a turn of one when asked."""
+
+    def __init__(self, command: list[str]):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        core = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
+        self.process = subprocess.Popen(core + command, env=os.environ | ALONE, **pipes)
+        self.first = self._read()
+
+    def _read(self) -> dict:
+        if line := self.process.stdout.readline():
+            return json.loads(line)
+        raise RuntimeError(f"a worker has ended: {' '.join(self.process.args)}")
+
+    def turn(self, row: dict) -> dict:
+        """Take a turn of a row: its steps, and their seconds of the processor."""
+        asked = json.dumps([row["entry"], row["row"]])
+        print(asked, file=self.process.stdin, flush=True)
+        return self._read()
+
+
+def in_turns(workers: list[Worker], turns: int, rows: list[str]) -> list[dict]:
+    """Time rows, all by default, by the workers in turns; the first turn, in which
+    things are compiled, is reported apart.
+    """
+    have = [(each, row) for each in workers for row in each.first["rows"]]
+    have = [(each, row) for each, row in have if not rows or row["row"] in rows]
+    compiled, found = [worker.turn(row) for worker, row in have], []
+    print("first turns taken", flush=True)
+    for name in dict.fromkeys(row["row"] for _, row in have):
+        taken = [
+            (worker, row, [first])
+            for (worker, row), first in zip(have, compiled, strict=True)
+            if row["row"] == name
+        ]
+        for turn in range(turns):
+            if turn == FEW and max(x[-1]["seconds"] for *_, x in taken) > SLOW:
+                break
+            for worker, row, times in taken:
+                times.append(worker.turn(row))
+        for _, row, (first, *times) in taken:
+            each = [turn["seconds"] / turn["steps"] * 1e6 for turn in times]
+            found.append(row | {"first_turn_seconds": round(first["seconds"], 2)})
+            found[-1]["turns"] = len(times)
+            found[-1]["microseconds_a_step"] = {
+                "median": float(f"{statistics.median(each):.4g}"),
+                "spread": [float(f"{x:.4g}") for x in (min(each), max(each))],
+            }
+            for key in ("seconds", "steps"):
+                of_turns = statistics.median(turn[key] for turn in times)
+                found[-1][f"{key}_a_turn"] = round(of_turns, 4)
+    return found
+
+
+def run_speed(
+    interpreter: Callable[[str], Path], turns: int, rows: list[str]
+) -> list[dict]:
+    """Time all libraries; store the result if it has all rows."""
+    load, start, workers = [os.getloadavg()], time.monotonic(), {}
+    for name, environment in WORKERS.items():
+        # -P: a worker has the name of its library
+        command = [str(interpreter(environment)), "-P", "-m"]
+        workers[name] = Worker([*command, MODULE + name])
+    found = in_turns(list(workers.values()), turns, rows)
+    for worker in workers.values():
+        worker.process.stdin.close()
+        worker.process.wait()
+    for row in found:
+        cost = row["microseconds_a_step"]
+        print(f"{row['row']:26} {row['entry']:23} {cost['median']:10,.2f} µs a step")
+    origin = {"command": "python -m conformance speed", **circumstances()}
+    origin |= {"seconds": round(time.monotonic() - start, 1)}
+    origin |= {"load_average": [round(x[0], 2) for x in (*load, os.getloadavg())]}
+    about = {
+        name: {key: worker.first[key] for key in ("versions", "missing")}
+        for name, worker in workers.items()
+    }
+    settings = {"turns": turns, "environment": ALONE | {"PYTHONPATH": "."}}
+    result = {"provenance": origin, "settings": settings, "workers": about}
+    if not rows:
+        target = RESULTS / "speed_of_libraries.json"
+        write_result(target, result | {"rows": found})
+    return found
