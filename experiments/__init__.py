@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 EXPERIMENTS = (
     "mnist report report_wider figure5 figure5_around uncertainty falling noise "
     "fashion fashion_reported steps held cifar cifar_hour sgnuts trees neighbours "
-    "weights renyi bandit ordering few fidelity modes recommender recommender_100k"
+    "weights dropout renyi renyi_differences bandit ordering few fidelity "
+    "modes recommender recommender_100k"
 ).split()
 
 

@@ -101,9 +101,7 @@ def reports() -> list[Report]:
         title, head, *_ = path.read_text(encoding="utf-8").split("\n\n", 2)
         head = " ".join(head.split())
         named = re.findall(r"`([^`]+)` \(([^)]+)\)", head.partition("Cells:")[2])
-        cells = {
-            (name, test) for name, tests in named for test in tests.split(", ")
-        }
+        cells = {(name, test) for name, tests in named for test in tests.split(", ")}
         title = title.removeprefix("# ").replace("`", "").replace("\\", "")
         found.append(Report(path.stem.partition("-")[0], title, path.name, cells))
     return found
