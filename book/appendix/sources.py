@@ -1042,8 +1042,10 @@ def _():
     return (
         f"at its settings, as scored there: {in_words(errors)}",
         f"undecided: SGHMC less momentum {less[0]}; less SGD and SGLD decided. From a "
-        f"small start SGHMC as programmed errs on {start.mean():.2f} %, less momentum's "
-        f"most probable class {near}; with the right noise it was run from the report's "
+        f"small start SGHMC as programmed errs on {start.mean():.2f} %, less "
+        "momentum's "
+        f"most probable class {near}; with the right noise it was run from the "
+        "report's "
         "start alone.",
         [
             decisions([*less, near], "0--0"),
@@ -1072,7 +1074,8 @@ def _():
     open_ = gap("figure5", sgld, drawn_scores("figure5", "SGD"))
     return (
         f"SGHMC at the settings of each: {spread(second)} and {spread(first)} %",
-        "confirmed in part: SGHMC's mean is lowest in both, open against the next. SGLD "
+        "confirmed in part: SGHMC's mean is lowest in both, open against the "
+        "next. SGLD "
         f"is second there; here third or last, SGLD less SGD open, {open_}. The "
         "report's network has ReLU units, the paper's has sigmoids.",
         [
@@ -1438,7 +1441,8 @@ def _():
     return (
         "error of m = 3 and 5 less m = 1, one minibatch held for a sample as in its "
         f"program, right noise, α fixed: 5 rounds after the warm-up {first[0]} and "
-        f"{first[1]}, 50 after it {last[0]} and {last[1]}; at equal gradients, fresh minibatches, "
+        f"{first[1]}, 50 after it {last[0]} and {last[1]}; at equal gradients, "
+        "fresh minibatches, "
         f"{fresh['gradients', 'error'][0]} and {fresh['gradients', 'error'][1]}",
         "confirmed in part: per sample, at first, with α fixed; with C fixed open. At "
         "equal gradients error is open, and log loss decided against a larger m.",
@@ -1959,7 +1963,8 @@ def _():
         for s in ("0.75", "0.95", "0.98")
     ]
     return (
-        f"scale mixture, a quarter less all {less[0]}, 5 % less all {less[1]}, 2 % less "
+        f"scale mixture, a quarter less all {less[0]}, 5 % less all {less[1]}, 2 "
+        "% less "
         f"all {less[2]}; by the prior N(0, 1) 5 % err on "
         f"{pruned(plain, '0.95').mean():.0f} %",
         "confirmed in part: with the mixture, 5 % level with all within 0.4 points; "
@@ -1999,7 +2004,8 @@ def _():
         f"after 5,000 mushrooms, less ε = 5 % {less[0]}, less 1 % {less[1]}, less "
         "greedy "
         f"{less[2]}",
-        "confirmed in part: against ε = 5 %, in a tenth of the interactions; open against "
+        "confirmed in part: against ε = 5 %, in a tenth of the interactions; "
+        "open against "
         "the two others.",
         [
             decisions(less, "-00"),
@@ -2378,7 +2384,8 @@ def _():
 
 
 verdict_on(
-    "The “uncertainties may be underestimated in general” by an ensemble's few networks",
+    "The “uncertainties may be underestimated in general” by an ensemble's few "
+    "networks",
     "Deep Ensembles",
     "neighbours",
     "not tested",
