@@ -245,6 +245,8 @@ axes.axhline(1, color=TRUTH, lw=1, zorder=0)
 axes.set(xlabel="curvature $a$", ylabel="variance over the target's")
 axes.legend(fontsize=7)
 plt.show()
+
+# %% tags=["hide-input"]
 distances = {
     name: min(float((ratio.log() - law.log()).abs().max()) for law in laws.values())
     for name, ratio in measured.items()
