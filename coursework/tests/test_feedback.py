@@ -247,7 +247,11 @@ def test_a_page_comes_to_its_end(page, source):
 def test_a_page_has_an_end_and_says_where_it_was_cut(page, cell, monkeypatch):
     monkeypatch.setattr(feedback, "PAGE", 10**5)
     few, many = (
-        new_notebook(cells=[nbformat.from_dict(cell) for _ in range(number)])
+        new_notebook(
+            cells=[
+                nbformat.from_dict({**cell, "id": f"cell-{k}"}) for k in range(number)
+            ]
+        )
         for number in (1, 100)
     )
     few, many = page(FIRST, notebook=few), page(FIRST, notebook=many)
