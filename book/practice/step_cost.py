@@ -407,12 +407,18 @@ rows = [
     for entry, law in laws.items()
 ]
 show_table(["program", "samples", *columns], rows)
+spread = max(
+    last / first
+    for first, last in (
+        row["microseconds_a_step"]["spread"] for row in libraries["rows"]
+    )
+)
 print(
     textwrap.fill(
         f"{who_ran(libraries)}. Load average "
         f"{libraries['provenance']['load_average']}; the largest of seven turns (NUTS: "
-        "three) was up to 2.3 times the smallest, so that differences below a factor "
-        "of two say nothing.",
+        f"three) was up to {spread:.1f} times the smallest, so that differences below "
+        "a factor of two say nothing.",
         88,
     )
 )
