@@ -31,8 +31,7 @@ def _require(right: bool, name: str, what: str, value: object) -> None:
 
 def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number, of at most so
-    much.
-    """
+    much."""
     right = is_number(value) and 0 < value < math.inf and value <= at_most
     limit = f" of at most {at_most:g}" if at_most < math.inf else ""
     _require(right, name, f"a positive number{limit}", value)
@@ -67,8 +66,7 @@ def check_non_negative(name: str, value: float) -> None:
 
 def check_share(name: str, value: float, whole: bool = False) -> None:
     """Raise a ValueError unless ``value`` is a number in [0, 1), or in (0, 1] if it may
-    be the whole but not nothing.
-    """
+    be the whole but not nothing."""
     right = is_number(value) and (0 < value <= 1 if whole else 0 <= value < 1)
     limits = "more than 0 and at most 1" if whole else "at least 0 and less than 1"
     _require(right, name, f"a number of {limits}", value)
@@ -119,8 +117,7 @@ def shown(value: object) -> str:
 
 def check_indices(name: str, value: Any, number: int) -> None:
     """Raise a ValueError unless ``value`` has different whole numbers below another
-    one, int64 ``(size,)``.
-    """
+    one, int64 ``(size,)``."""
     check_tensor(name, value, "size", floating=False)
     different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
     right = different and 0 <= int(value.min()) <= int(value.max()) < number

@@ -189,7 +189,7 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
     except NotImplementedError:
         raise
     except (RuntimeError, TypeError, IndexError) as error:
-        remedy = ". Positions and data need one type, such as position.double()"
+        remedy = ". Positions and data need one type, such as y.float()"
         remedy = remedy if "type" in str(error) else ""
         raise ValueError(
             f"the potential cannot take a position of shape {tuple(position.shape)}, "

@@ -121,8 +121,7 @@ def split_r_hat(values: Tensor) -> Tensor:
 def _separate(values: Tensor, start: Tensor | None) -> str:
     """Say which chains ``(num_samples, chains)`` stay in one place and which in
     another, if there is a gap between them, and whether they are still near their
-    starts ``(chains,)``; else what may help.
-    """
+    starts ``(chains,)``; else what may help."""
     means = values.mean(0)
     near = start is not None and (means - start).square().mean() < 0.1 * start.var()
     ordered = means.sort().values
@@ -235,8 +234,7 @@ def remark_target(
 ) -> list[str]:
     """Say if the second half of a run's samples ``(num_samples, chains, dim)`` left the
     support of its target, or is too wide or too narrow for it, by at most a hundred
-    further gradients.
-    """
+    further gradients."""
     half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
     seed = derived_seed(seed, "fresh minibatches")
@@ -264,8 +262,9 @@ def remark_target(
             ratios = virial_ratio(potential, chosen, generator, temperature)
         except (ArithmeticError, ValueError, RuntimeError):
             return []  # a potential without a gradient
-        cause = noise_cause(kernel, potential, chosen[-1], generator)
-    return remark_virial(ratios, cause)
+        cause, hot = noise_cause(kernel, potential, chosen[-1], generator)
+    certain = [f"the samples are too wide: {cause}"] if hot else []
+    return remark_virial(ratios, cause) or certain
 
 
 def remark_virial(values: Tensor, cause: str = "") -> list[str]:
@@ -281,42 +280,39 @@ def remark_virial(values: Tensor, cause: str = "") -> list[str]:
     limit = -float(stdtrit(freedom, FALSE_ALARMS / 2)) * error
     if mean == mean and abs(mean - 1) <= max(OFF, limit):
         return []
-    size = "wide" if not mean < 1 else "narrow"
-    if not mean >= 0:  # NaN where it has grown beyond all numbers
-        cause = "U falls outwards: the sign may be wrong, or a prior missing"
+    size, remedy = "wide", cause or "Halve the step_size, and compare"
+    if mean < 1:
+        size, remedy = "narrow", f"{LONGER}; then halve the step_size, and compare"
+    if not mean >= -error:  # NaN where it has grown beyond all numbers
+        remedy = "U falls outwards: the sign may be wrong, or a prior missing"
     return [
         f"the samples are too {size}: the mean of (θ − c)·∇U(θ)/(T·dim) is "
-        f"{mean:.3g} ± {error:.1g}, where samples of exp(−U/T) have 1. "
-        f"{cause or 'Halve the step_size, and compare'}"
+        f"{mean:.3g} ± {error:.1g}, where samples of exp(−U/T) have 1. {remedy}"
     ]
 
 
 def noise_cause(
     kernel: object, potential: Potential, position: Tensor, generator: Generator
-) -> str:
+) -> tuple[str, bool]:
     """Say what a minibatch at a position ``(chains, dim)`` tells of a kernel's friction
-    and fixed noise estimate, if samples are too wide; nothing if it tells nothing.
-    """
+    and fixed noise estimate, if samples are too wide; and whether they must be, for the
+    noise is twice the friction."""
     step_size, friction = (getattr(kernel, x, None) for x in ("step_size", "friction"))
     if not isinstance(step_size, float) or friction is None:
-        return ""
+        return "", False
     look = potential.gradient_and_noise_variance
     try:
         variance = look(position, generator, "scalar")[1]
     except (ValueError, RuntimeError):  # a potential that does not know its noise
-        return ""
+        return "", False
     noise, friction = 0.5 * step_size * float(variance.mean()), Matrix(friction).mean
     found = f"½εV̂, the noise of the gradients, is about {noise:.2g}, "
     if noise > friction:
-        return (
-            f"{found}more than the friction, {friction:.2g}: raise the friction, or "
-            "take a smaller step_size or a larger batch"
-        )
+        found += f"more than the friction, {friction:.2g}: raise the friction, or take "
+        return found + "a smaller step_size or a larger batch", noise > 2 * friction
     estimate = getattr(kernel, "noise_estimate", OnlineNoise())
     known = noise if isinstance(estimate, OnlineNoise) else Matrix(estimate).mean
     if noise <= 1.25 * known:
-        return ""
-    return (
-        f"{found}and the noise_estimate {known:.2g}: give this one, which depends on "
-        "step_size and batch size, or OnlineNoise()"
-    )
+        return "", False
+    found += f"and the noise_estimate {known:.2g}: give this one, which depends on "
+    return found + "step_size and batch size, or OnlineNoise()", False

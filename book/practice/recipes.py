@@ -411,7 +411,7 @@ claim(
 
 # %% [markdown]
 # With `pyro.plate(..., subsample_size=n)` the program sees minibatches, and the kernel of the recipe before belongs to it.
-# {doc}`/book/practice/any_model` says what a program may hold, and what is refused; {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
+# {doc}`/book/practice/any_model` says what a program may hold, what is refused, and how a kernel goes into `pyro.infer.MCMC` (`PyroKernel`); {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
 #
 # (my-posterior-is-too-wide-for-one-machine)=
 # ## My posterior is too wide for one machine

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from sgmc.kernels.base import Kernel
 from sgmc.models.functions import check_callable
 from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
-from sgmc.remarks import remark_target
+from sgmc.remarks import remark_disagreement, remark_target
 from sgmc.sampling import DivergenceError, learned
 from sgmc.starting import check_kernel, check_start
 
@@ -29,7 +29,8 @@ class PyroKernel(MCMCKernel):
     plate; leave MCMC's ``transforms`` away. A chain's seed is drawn from Pyro's random
     numbers (``pyro.set_rng_seed``), and its start from U(−2, 2) in each unconstrained
     coordinate unless ``initial_params`` say otherwise; chains in processes all start
-    from the last of these, for Pyro 1.9 hands on no other.
+    from the last of these, for Pyro 1.9 hands on no other. :func:`~sgmc.sample` runs
+    twenty chains at nearly the price of one, where MCMC runs one after the other.
 
     Warm-up steps are thrown away and tune nothing. Tune the kernel before, on
     ``posterior = PyroPosterior(model, *arguments)``: HMC and NUTS by
@@ -74,6 +75,11 @@ class PyroKernel(MCMCKernel):
         """Start a chain on the program with these arguments."""
         if current_process().name.isdigit():  # one of MCMC's, to which it gives numbers
             torch.set_num_threads(1)  # a fork would wait for those of its parent
+            if self.start is not None:
+                again = (
+                    "every chain starts from the last initial_params, and R̂ is blind"
+                )
+                warnings.warn(again, stacklevel=2)
         self.posterior = PyroPosterior(partial(self.model, **kwargs), *args)
         # drawn, and not torch.initial_seed(), which chains of one process share
         self.seed = int(torch.randint(2**63 - 1, (), device="cpu"))
@@ -88,15 +94,13 @@ class PyroKernel(MCMCKernel):
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         """Take a step from where the chain is, and give the sites by name."""
         self.state, info = self.kernel.step(self.posterior, self.state, self.generator)
-        known = {k: torch.as_tensor(v).reshape(1) for k, v in learned(info).items()}
-        self.infos.append({name: value.clone() for name, value in known.items()})
+        known = learned(info).items()
+        self.infos.append({k: torch.as_tensor(v).reshape(1).clone() for k, v in known})
         self.positions.append(self.state.position.clone())
         if not self.positions[-1].isfinite().all():
             raise DivergenceError(
-                f"the position stopped being finite at step {len(self.positions)}: the "
-                f"step_size of {self.kernel} is too large for this program, or its "
-                "gradient is not finite where the chain went. Take a smaller "
-                "step_size, or another start by initial_params",
+                f"the position stopped being finite at step {len(self.positions)} of "
+                f"{self.kernel}: take a smaller step_size, or other initial_params",
                 None,
             )
         return self._sites()
@@ -108,16 +112,18 @@ class PyroKernel(MCMCKernel):
 
     def diagnostics(self) -> dict[str, Any]:
         """Give the samples whose step diverged and the mean acceptance, if the kernel
-        reports them; warn of what else speaks against the chain (:mod:`sgmc.remarks`).
+        reports them; warn of what speaks against this chain: see ``r_hat`` of several.
         """
         seen = _columns(self.infos[self.warmup_steps :])
-        samples = torch.stack(self.positions[self.warmup_steps :])
-        for remark in self.kernel.diagnose(seen) or remark_target(
-            self.kernel, self.posterior, samples, self.seed
+        samples, found = torch.stack(self.positions[self.warmup_steps :]), {}
+        for remark in (
+            self.kernel.diagnose(seen)
+            or remark_target(self.kernel, self.posterior, samples, self.seed)
+            or remark_disagreement({"": samples})
         ):
             warnings.warn(remark, stacklevel=2)
-        diverged = seen.get("diverged", torch.zeros(0, 1))
-        found: dict[str, Any] = {"divergences": diverged.nonzero()[:, 0].tolist()}
+        if "diverged" in seen:
+            found["divergences"] = seen["diverged"].nonzero()[:, 0].tolist()
         if "acceptance" in seen:
             found["acceptance rate"] = float(seen["acceptance"].mean())
         return found

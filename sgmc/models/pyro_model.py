@@ -1,6 +1,5 @@
 """Pyro programs as potentials with minibatch gradients; Pyro is an extra, ``pip install
-pyro-ppl``, which nothing else in this package needs.
-"""
+pyro-ppl``, which nothing else in this package needs."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -103,8 +102,7 @@ class PyroPosterior(DataPotential):
 
     def full(self) -> "PyroPosterior":
         """Make the posterior whose gradients take all the data, as HMC and NUTS need
-        them.
-        """
+        them."""
         changed = copy.copy(self)
         changed.batch_size = None
         return changed

@@ -13,6 +13,7 @@ from sgmc.kernels.base import Kernel
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
+from sgmc.remarks import remark_disagreement
 from sgmc.sampling import sample
 from sgmc.starting import check_start
 from sgmc.tuning.defaults import DefaultSGHMC
@@ -176,6 +177,8 @@ def half_step(
             f"of coordinate {where:.0f}, above {chance}. Take half the step (kernel), "
             "and halve again"
         )
+    if any(remark_disagreement({"": each.samples}) for each in (run, other)):
+        verdict = "half the step tells nothing: the chains of a run do not agree"
     return HalfStep(means, deviations, limit, verdict, half, other)
 
 

@@ -25,6 +25,7 @@ from sgmc.remarks import (
     name_chains,
     remark_disagreement,
     remark_stuck,
+    remark_target,
     remark_virial,
     split_r_hat,
     virial_ratio,
@@ -408,6 +409,17 @@ def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
     assert len(counted) == 100
     monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
     assert torch.equal(draw(), looked)
+
+
+def test_noise_of_twice_the_friction_is_told_whatever_chance_says(monkeypatch):
+    """½εV is 2, so the temperature is 2 or more with a friction below 1."""
+    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
+    target = NoisyGradient(Gaussian.standard(200), 40.0)
+    for friction, told in ((0.8, True), (1.25, False)):
+        kernel = SGHMC(0.1, friction, min(friction, 1.0), num_steps=5)
+        found = remark_target(kernel, target, torch.randn(40, 1, 200), 0)
+        assert bool(found) == told
+        assert not told or found[0].startswith("the samples are too wide: ½εV̂")
 
 
 def test_the_standard_error_respects_autocorrelation():

@@ -27,6 +27,7 @@ from sgmc.tuning import adapt
 
 DOUBLE = torch.float64
 X = torch.linspace(-1.0, 2.0, 12, dtype=DOUBLE)
+pytestmark = pytest.mark.filterwarnings("ignore:num_chains")  # one after the other
 short = pytest.mark.filterwarnings("ignore::UserWarning")  # what short runs are told
 
 
@@ -112,8 +113,10 @@ def test_every_kernel_draws_bit_for_bit_what_sample_draws(name, generator):
     for site, value in draws.samples.items():
         assert torch.equal(found[site], value[:, 0]), site
     known, said = draws.statistics, mcmc.diagnostics()
-    divergences = known["diverged"].nonzero()[:, 0] if "diverged" in known else []
-    assert said["divergences"]["chain 0"] == list(map(int, divergences))
+    assert ("divergences" in said) == ("diverged" in known)
+    if "diverged" in known:
+        divergences = known["diverged"].nonzero()[:, 0]
+        assert said["divergences"]["chain 0"] == list(map(int, divergences))
     assert ("acceptance rate" in said) == ("acceptance" in known)
     if "acceptance" in known:
         rate = said["acceptance rate"]["chain 0"]
@@ -375,7 +378,7 @@ def test_the_progress_bar_tells_what_steps_learned():
 @pytest.mark.parametrize("chains", [1, 2])
 def test_a_divergence_says_where_and_why(chains, many_processors):
     with pytest.raises(
-        DivergenceError, match=r"step \d+: the step_size of SGHMC.*5\.0"
+        DivergenceError, match=r"step \d+ of SGHMC.*5\.0.*a smaller step_size"
     ):
         run(
             SGHMC(5.0, 0.1),
@@ -397,6 +400,18 @@ def test_samples_that_are_too_wide_are_told():
     kernel = HMC(1.75, 5, metropolis=False, jitter=0.5)
     with pytest.warns(UserWarning, match="too wide"):
         run(kernel, standard, num_samples=200, warmup_steps=10)
+
+
+def test_a_chain_that_has_not_arrived_is_told():
+    with pytest.warns(UserWarning, match="halves of the chain do not agree"):
+        run(
+            SGHMC(0.01, 3.0),
+            conjugate,
+            X,
+            num_samples=200,
+            warmup_steps=0,
+            initial_params={"mean": torch.tensor(30.0)},
+        )
 
 
 def discrete():

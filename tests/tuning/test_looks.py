@@ -72,6 +72,13 @@ def test_half_the_step_sees_a_forgotten_noise_estimate_and_not_the_default():
     assert found.draws.samples.shape == (200, 60, 2)
 
 
+def test_half_the_step_tells_nothing_of_chains_that_do_not_agree():
+    apart = torch.tensor([[-1.0], [1.0]], dtype=DOUBLE).repeat(10, 1)
+    with pytest.warns(UserWarning, match="do not agree"):
+        found = half_step(SGLD(0.001), DoubleWell(), apart, 100, progress=False)
+    assert "tells nothing" in str(found)
+
+
 @pytest.mark.parametrize(
     ("kernel", "steps"),
     [
