@@ -1431,7 +1431,7 @@ plt.show()
 # | {cite:t}`chen2014`; blackjax, posteriors, SGMCMCJax, Turing.jl | equation (15), with $x$ for $\theta$; SGHMC | gradient at the old position | at the new one, as in Algorithm 2 | exact laws; double well |
 # | a reproduction in Pyro | SGHMC | `Normal(0, variance)` | its root | {eq}`eq-variance-as-scale`, measured |
 # | the same | fresh velocity | standard deviation $2\eta$ | $\sqrt\eta$ | exact law |
-# | blackjax, posteriors | SGHMC | `alpha`, `beta` | they are $C$, $\hat V$ | exact laws |
+# | blackjax, posteriors | SGHMC | `alpha`, `beta` | (no error) they are $C$, $\hat V$ | exact laws |
 # | {cite:t}`chen2014` | equation (6), $\hat V$ | (omission) empirical Fisher information, of what? | {eq}`eq-scale-of-v` | enumeration |
 # | {cite:t}`chen2014` | Algorithm 2 | (omission) $\hat B$ without an index $t$ | $\hat B_t = \tfrac12\varepsilon_t\hat V$ | exact law |
 # | blackjax, two reproductions | SGHMC | one minibatch for $m$ steps | one for each gradient | exact law |

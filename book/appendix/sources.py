@@ -1943,7 +1943,8 @@ def _():
         f"by the prior N(0, 1) {spread(fit)} %, less a plain network {less[0]}, less "
         f"dropout {less[1]}; by the scale mixture {spread(mixture)} %, {less[2]} and "
         f"{less[3]}",
-        "not tested: with 1,200 units; ours has 400.",
+        "not tested: with 1,200 units; ours has 400. By the number of weights their "
+        "600 passes would take three hours a seed.",
         [decisions(less, "000+")],
     )
 

@@ -438,7 +438,7 @@ claim(
     "C = 50",
     mean_spread(unaveraged)[0],
     near=1.045,
-    within=0.045,
+    within=0.055,
     because="clipping: ten seeds give 1.030 to 1.058",
 )
 
@@ -565,7 +565,7 @@ claim(
     "Share of coordinates clipped, diagonal, C = 50",
     clipped_share(runs[50.0, "diagonal"]),
     near=0.14,
-    within=0.09,
+    within=0.1,
     because="thousands of steps; it was 0.12 to 0.18 over ten seeds",
 )
 claim(

@@ -771,9 +771,9 @@ claim(
 claim(
     "SGD with the width of ratings held back: share inside, hot items",
     scores["SGD, held back"]["hot_coverage"],
-    near=0.9,
-    within=0.05,
-    because="ratings held back are mostly of hot items; 600 of them in four worlds",
+    near=0.89,
+    within=0.08,
+    because="those held back are mostly of hot items; ten seeds give 0.86 to 0.91",
 )
 claim(
     "SGD with the width of ratings held back, hot items less cold ones",

@@ -723,7 +723,7 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# It seems to be the heat that was in the way, not the number of passes ({numref}`fig-cifar-longer`); one seed, without 300 passes at the first rate, does not prove it.
+# It seems to be the heat that was in the way, not the number of passes ({numref}`fig-cifar-longer`); one seed, without 300 passes at the first rate, does not prove it; another seed of the sampler and the optimiser would take three and a half hours of a processor.
 # At the first rate the sampler's single networks are no better after fifty passes than after ten.
 # Where the rate falls they get better, by fourteen points in a hundred, and stay there with the rate.
 # Their average gains nine points over that of 60 passes, with half of its calibration error.

@@ -46,7 +46,7 @@ from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.posteriors import Gaussian, NetworkPosterior
-from sgmc.tuning import adapt
+from sgmc.tuning import adapt, find_mode
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -170,7 +170,7 @@ reference = sample(kernel, curve, place, 60, warm_up=10, seed=1, collect=curves)
 adam = dict(num_steps=800, learning_rate=0.05)
 found = ensemble(curve, start, **adam)
 lowest = found.samples[0][curve.energy(found.samples[0]).argsort()[:2]]
-mode = ensemble(curve, lowest, num_steps=1_000, learning_rate=0.02).samples[0][:1]
+mode = find_mode(curve, lowest)[:1]
 pulls = torch.randn(10, curve.dim, generator=generator)
 descent = SGLD(1e-4, temperature=0.0)
 rattled = sample(descent, curve_batches, mode, 200, thinning=5, seed=1)

@@ -460,8 +460,8 @@ plt.show()
 claim(
     "784–100–10, n = 500: mean noise over friction",
     over_friction.mean(),
-    at_most=0.08,
-    because="several seeds give 0.014 to 0.04",
+    at_most=0.1,
+    because="ten seeds give 0.013 to 0.05",
 )
 claim(
     "784–100–10, n = 500: mean noise of the output weights over that of the hidden "

@@ -31,39 +31,35 @@ def sghmc(given: dict, problem: Problem) -> Laws:
     and takes one minibatch for all ``num_integration_steps``; diffusions.py:72-83 is
     explicit Euler with the noise N(0, εT(2α − εTβ)).
 
-    Chen et al. (2014, Algorithm 2), which it names, draws the momentum from that of the
-    density, N(0, T), and a minibatch for every step. Order, friction and, at T = 1, the
-    noise estimate (β is the variance of the gradient) are as documented.
+    At T = 1 all of this is as documented (a step takes one minibatch, β is the variance
+    of the gradient); at others the momentum of the density is N(0, T), and ½εβ is B̂.
     """
     step, steps = given["step_size"], given["num_integration_steps"]
     temperature, beta = problem.temperature, given.get("beta", 0.0)
     friction = given.get("alpha", 0.01)
 
-    def law(refreshed: float, power: int, held: bool) -> LinearChain:
+    def law(refreshed: float, power: int) -> LinearChain:
         estimate = step * temperature**power * beta / 2
         once = flows.explicit_euler_sghmc(
             step, friction, estimate, temperature=temperature
         )
-        return _trajectory(once, steps, refreshed, problem, held)
+        return _trajectory(once, steps, refreshed, problem)
 
-    code, documented = law(1.0, 2, held=True), law(temperature, 0, held=False)
-    return Laws(code=code, documentation=documented)
+    return Laws(code=law(1.0, 2), documentation=law(temperature, 0))
 
 
 def _trajectory(
-    once: list, steps: int, refreshed: float, problem: Problem, held: bool
+    once: list, steps: int, refreshed: float, problem: Problem
 ) -> LinearChain:
     """Compose a call to a chain of positions: a fresh momentum, then the steps, which
-    have one noise ζ of the gradient, or each its own.
+    have one noise ζ of the gradient.
     """
     precision, dim = torch.diag(problem.curvature), len(problem.curvature)
-    fresh = 0.0 if held else problem.gradient_variance
-    one = linear_chain(once, precision, fresh)
+    one = linear_chain(once, precision, 0.0)
     identity = torch.eye(3 * dim, dtype=torch.float64)  # of (θ, r, ζ)
     move = torch.block_diag(one.transition, identity[:dim, :dim])
-    if held:  # r − ε(Aθ + ζ), with −εA as it is in the transition
-        kick = one.transition[dim:, :dim] / problem.curvature
-        move[dim : 2 * dim, 2 * dim :] = kick
+    # r − ε(Aθ + ζ), with −εA as it is in the transition
+    move[dim : 2 * dim, 2 * dim :] = one.transition[dim:, :dim] / problem.curvature
     noise = torch.block_diag(one.noise_covariance, 0 * identity[:dim, :dim])
     start = torch.zeros(3 * dim, dtype=torch.float64)
     start[dim : 2 * dim], start[2 * dim :] = refreshed, problem.gradient_variance

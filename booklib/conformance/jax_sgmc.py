@@ -53,7 +53,7 @@ def sghmc(given: dict, problem: Problem) -> Laws:
     also with a mass or the potential's temperature; every step has a minibatch of its
     own.
 
-    With a noise model it is N(0, 2ε(C − B̂)), as it should be, but adaption.py:421 and
+    With a noise model it is N(0, 2ε(C − B̂)), as it should be, but adaption.py:411 and
     :432 take for V the variance of the gradient of one observation's likelihood; the
     gradient that the step uses has N²/n times that. And :423 subtracts the gradient of
     a potential from one of a likelihood, of another sign, so V has 4 times the square

@@ -76,18 +76,16 @@ def _quiet(
 
 def sghmc(given: dict, problem: Problem) -> Laws:
     """diffusions.py:181-191, ``x = x + v``, then the gradient of the old x: explicit
-    Euler, whereas the guide and Algorithm 2 of Chen et al. (2014) take the gradient at
+    Euler, as the guide says ("Euler discretisation"), whose formula has the gradient at
     the new position. The momentum is drawn anew before ``L`` steps (kernels.py:115),
     and every step has a minibatch of its own, both as documented.
     """
     step = given["dt"] ** 0.5
     friction, estimate = (given.get(name, 0.0) / step for name in ("alpha", "beta"))
     first = [flows.refresh_flow()] if "L" in given else []
-    code, documented = (
-        [*first, *each(step, friction, estimate) * given.get("L", 1)]
-        for each in (flows.explicit_euler_sghmc, flows.sghmc)
-    )
-    return Laws(code=code, documentation=documented, momentum=1 / step)
+    once = flows.explicit_euler_sghmc(step, friction, estimate)
+    moves = [*first, *once * given.get("L", 1)]
+    return Laws(code=moves, documentation=moves, momentum=1 / step)
 
 
 def sghmc_cv(given: dict, problem: Problem) -> Laws:
