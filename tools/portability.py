@@ -271,7 +271,9 @@ def in_errors(claim: dict) -> bool:
     """Tell whether a claim is that the largest of some distances in standard errors is
     small: no normal law describes how this moves, but one does the distances.
     """
-    return claim.get("at_most", 0) >= ERRORS and "standard errors" in claim["statement"]
+    statement = claim["statement"]
+    named = "standard errors" in statement or "|z|" in statement
+    return named and claim.get("at_most", 0) >= ERRORS
 
 
 def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
