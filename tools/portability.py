@@ -71,6 +71,8 @@ DATA = {
     "errata": (0,),
     "constant_sgd": (0, 1),
     "langevin": (0, 1),
+    "few_samples": (0,),
+    "neighbours_on_networks": (0,),
 }
 
 
