@@ -177,7 +177,7 @@ def half_step(
             f"of coordinate {where:.0f}, above {chance}. Take half the step (kernel), "
             "and halve again"
         )
-    if any(remark_disagreement({"": each.samples}) for each in (run, other)):
+    if any(remark_disagreement({"": torch.as_tensor(x.samples)}) for x in (run, other)):
         verdict = "half the step tells nothing: the chains of a run do not agree"
     return HalfStep(means, deviations, limit, verdict, half, other)
 
