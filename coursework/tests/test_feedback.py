@@ -246,13 +246,7 @@ def test_a_page_comes_to_its_end(page, source):
 )
 def test_a_page_has_an_end_and_says_where_it_was_cut(page, cell, monkeypatch):
     monkeypatch.setattr(feedback, "PAGE", 10**5)
-    few, many = (
-        new_notebook(
-            cells=[
-                nbformat.from_dict({**cell, "id": f"cell-{k}"}) for k in range(number)
-            ]
-        )
-        for number in (1, 100)
-    )
+    cells = [nbformat.from_dict({**cell, "id": f"cell-{k}"}) for k in range(100)]
+    few, many = new_notebook(cells=cells[:1]), new_notebook(cells=cells)
     few, many = page(FIRST, notebook=few), page(FIRST, notebook=many)
     assert feedback.FULL not in few and feedback.FULL in many and len(many) < 2 * 10**5

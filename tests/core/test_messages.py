@@ -77,11 +77,11 @@ MISTAKES = {
     ),
     "another precision of the start": (
         lambda: run(posterior(data=(X.double(), Y.double()))),
-        r"\(2, 3\), torch.float32.*one type.*position\.double\(\)",
+        r"\(2, 3\), torch.float32.*one type.*y\.float\(\)",
     ),
     "another precision of the start, logistic": (
         lambda: run(LogisticRegression(X.double(), Y.double())),
-        r"\(2, 3\), torch.float32.*one type.*position\.double\(\)",
+        r"\(2, 3\), torch.float32.*one type.*y\.float\(\)",
     ),
     "targets of plus and minus one": (
         lambda: LogisticRegression(X, 2 * Y - 1),
