@@ -263,8 +263,7 @@ def remark_target(
         except (ArithmeticError, ValueError, RuntimeError):
             return []  # a potential without a gradient
         cause, hot = noise_cause(kernel, potential, chosen[-1], generator)
-    certain = [f"the samples are too wide: {cause}"] if hot else []
-    return remark_virial(ratios, cause) or certain
+    return remark_virial(ratios, cause) or [f"the samples are too wide: {cause}"] * hot
 
 
 def remark_virial(values: Tensor, cause: str = "") -> list[str]:
@@ -306,6 +305,7 @@ def noise_cause(
     except (ValueError, RuntimeError):  # a potential that does not know its noise
         return "", False
     noise, friction = 0.5 * step_size * float(variance.mean()), Matrix(friction).mean
+    friction *= getattr(kernel, "temperature", 1.0)  # B̂ may be up to TC
     found = f"½εV̂, the noise of the gradients, is about {noise:.2g}, "
     if noise > friction:
         found += f"more than the friction, {friction:.2g}: raise the friction, or take "

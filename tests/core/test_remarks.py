@@ -412,11 +412,11 @@ def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
 
 
 def test_noise_of_twice_the_friction_is_told_whatever_chance_says(monkeypatch):
-    """½εV is 2, so the temperature is 2 or more with a friction below 1."""
+    """½εV is 2, so that a chain has twice its temperature or more where TC < 1."""
     monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
     target = NoisyGradient(Gaussian.standard(200), 40.0)
-    for friction, told in ((0.8, True), (1.25, False)):
-        kernel = SGHMC(0.1, friction, min(friction, 1.0), num_steps=5)
+    for friction, temperature, told in ((0.8, 1, True), (1.25, 1, False), (0.8, 4, 0)):
+        kernel = SGHMC(0.1, friction, 0.5, num_steps=5, temperature=float(temperature))
         found = remark_target(kernel, target, torch.randn(40, 1, 200), 0)
         assert bool(found) == told
         assert not told or found[0].startswith("the samples are too wide: ½εV̂")

@@ -5,6 +5,7 @@ chains in processes, and what is refused.
 import importlib
 import json
 import sys
+from types import SimpleNamespace
 
 import pyro
 import pyro.distributions as dist
@@ -306,6 +307,22 @@ def test_processes_have_one_thread(many_processors):
 
 
 @short
+def test_a_process_says_that_its_start_is_that_of_all(monkeypatch):
+    before, name = torch.get_num_threads(), "sgmc.models.pyro_kernel.current_process"
+    monkeypatch.setattr(name, lambda: SimpleNamespace(name="1"))
+    try:
+        with pytest.warns(UserWarning, match="every chain starts from the last"):
+            run(
+                SGLD(0.01),
+                conjugate,
+                X,
+                num_samples=1,
+                initial_params={"mean": torch.tensor(0.0)},
+            )
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_chains_start_where_they_are_told():
     start = {"mean": torch.tensor([1.0, -3.0]), "spread": torch.tensor([0.5, 2.0])}
     start["deviation"] = torch.zeros(2, 8)
