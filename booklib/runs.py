@@ -19,7 +19,6 @@ from booklib.plans import HeadStart, Langevin, Plan, draw_start
 from booklib.prediction import error_rate, log_score
 from booklib.results import ExperimentError, checksum, circumstances, score
 from sgmc.checkpoints import Checkpoint
-from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
 from sgmc.models import HierarchicalNetwork
 from sgmc.potentials import Potential
@@ -102,7 +101,7 @@ class Chain:
         potential = self.potential()
         self.state, info = self.kernel.step(potential, self.state, self.generator)
         self.num_gradients += int(self.state.num_gradients) - before
-        if isinstance(self.kernel, SGNUTS):
+        if hasattr(info, "depth"):
             tree = int(info.depth), bool(info.depth_limited), bool(info.diverged)
             self.trees.append(tree)
         return info

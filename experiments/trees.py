@@ -15,6 +15,7 @@ from torch import Tensor
 
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Plan, Prior
+from booklib.program_trees import TreeState
 from booklib.results import checksum, score
 from booklib.runs import Chain, Run
 from booklib.tree_runs import count
@@ -60,7 +61,16 @@ class SampleBySample(Chain):
         return len(self.trees) >= self.plan.kernel.rounds * self.gradients_per_round
 
     def round(self) -> bool:
-        """Take a sample."""
+        """Take a sample.
+
+        As an epoch begins the program computes the energy of all data.
+        """
+        if (
+            isinstance(self.state, TreeState)
+            and self.rounds % self.gradients_per_round == 0
+        ):
+            energy = self.posterior.energy(self.state.position)
+            self.state = self.state._replace(energy=energy)
         self.rounds += 1
         self.step()
         return True
@@ -122,24 +132,32 @@ class EpochRun(Run):
             "made": self.made,
             "epochs": self.lines,
             "depths": [count(epoch) for epoch in epochs],
+            "diverged": sum(diverged for _, _, diverged in self.chain.trees),
             "processor_seconds": round(self.walking_seconds, 2),
         }
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Run all plans, one seed after the other, and yield the result after each run."""
+    return of_epochs(settings(options.small), options, {"": prepared})
+
+
+def of_epochs(
+    plans: list[Plan], options: Options, prepared: dict[str, Prepared]
+) -> Iterator[dict]:
+    """Run plans, each on its data, one seed after the other; yield after each run."""
     # as in the experiment sgnuts: weights compare energies of the order of 100,000
     torch.set_float32_matmul_precision("highest")
-    data = checksum(prepared.train, prepared.test)
+    data = {name: checksum(each.train, each.test) for name, each in prepared.items()}
 
     def ran(method: str, plan: Plan, seed: int) -> dict:
-        plan = plan.but(seed=seed)
-        return make_run(plan, prepared, options, kind=EpochRun).go(options.progress)
+        plan, on = plan.but(seed=seed), prepared[plan.data]
+        return make_run(plan, on, options, kind=EpochRun).go(options.progress)
 
-    choices = {plan.method: [plan] for plan in settings(options.small)}
+    choices = {plan.method: [plan] for plan in plans}
     for found in study(choices, range(options.seeds), None, ran):
         runs = {method: content["runs"] for method, content in found.items()}
-        yield {"data_checksum": data, "runs": runs}
+        yield {"data_checksum": data.get("", data), "runs": runs}
 
 
 EXPERIMENT = Experiment(prepare, run, plans=True)

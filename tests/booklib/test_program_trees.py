@@ -1,0 +1,107 @@
+"""The trees of the report's program: which state is chosen, and what cuts a half."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+
+from booklib import program_trees
+from booklib.program_trees import LIMIT, ProgramTrees
+from sgmc.targets import Gaussian
+
+BOWL = Gaussian.standard(1)
+STEP = 0.1
+
+
+def grown(trees, energy=None, **settings):
+    """Grow trees without friction and noise, all from θ = 1 with r = 0.5."""
+    kernel = ProgramTrees(STEP**2, 0.0, **settings)
+    generator = torch.Generator().manual_seed(0)
+    start = kernel.init(BOWL, torch.ones(1, 1), generator)
+    start = start._replace(momentum=torch.full((1, 1), 0.5))
+    if energy is not None:
+        start = start._replace(energy=torch.tensor([energy]))
+    return [kernel.step(BOWL, start, generator) for _ in range(trees)]
+
+
+def path(way, number, decay=0.0, noise=0.0):
+    """The states of a path to one side, and their energies."""
+    theta, r, found = 1.0, 0.5, []
+    for _ in range(number):
+        theta += way * STEP * r
+        r += -way * STEP * theta - decay * r + noise
+        found.append((theta, 0.5 * (theta**2 + r**2)))
+    return found
+
+
+def test_the_first_half_is_one_step_and_always_taken():
+    found = {round(float(state.position), 4) for state, _ in grown(40, max_depth=1)}
+    assert found == {1.05, 0.95}
+
+
+def test_the_second_half_replaces_the_first_and_its_weights_choose_inside():
+    """From θ = 1 with r = ½ two doublings never turn. They go to one side, where the
+    second half is the states two and three, or to both, where it is one and two of the
+    other side.
+    """
+    expected = Counter()
+    for way in (1, -1):
+        for states in (path(way, 3)[1:], path(way, 2)):
+            weights = [math.exp(-energy) for _, energy in states]
+            for (theta, _), weight in zip(states, weights, strict=True):
+                expected[round(theta, 4)] += 0.25 * weight / sum(weights)
+    number = 4_000
+    found = Counter(
+        round(float(state.position), 4) for state, _ in grown(number, max_depth=2)
+    )
+    assert found.keys() == expected.keys()
+    for theta, share in expected.items():
+        error = math.sqrt(share * (1 - share) / number)
+        assert abs(found[theta] / number - share) < 5 * error
+
+
+def test_too_much_energy_cuts_a_half_off_and_the_tree_goes_on():
+    """The remembered energy is too low: every state diverges, so that a half is one
+    step, and is chosen all the same.
+    """
+    for state, info in grown(20, energy=-2 * LIMIT, max_depth=3):
+        size = int(info.num_gradients)
+        assert info.diverged and size == int(info.depth) <= 3
+        ends = [path(way, 3)[:size] for way in (1, -1)]
+        assert any(
+            float(state.position) == pytest.approx(theta)
+            for end in ends
+            for theta, _ in end
+        )
+    assert not any(info.diverged for _, info in grown(20))
+
+
+def test_all_trees_start_with_one_momentum_unless_it_is_drawn_afresh():
+    generator = torch.Generator().manual_seed(1)
+    for every, changes in ((None, []), (3, [3, 6])):
+        kernel = ProgramTrees(0.01, 0.3, resample_every=every)
+        state = kernel.init(BOWL, torch.zeros(1, 1), generator)
+        found = []
+        for number in range(1, 7):
+            before = state.momentum
+            state, _ = kernel.step(BOWL, state, generator)
+            if float(state.momentum) != float(before):
+                found.append(number)
+        assert found == changes
+        assert state.num_trees == 6
+        assert torch.equal(state.energy, BOWL.energy(state.position))
+
+
+def test_the_temperature_scales_the_noise(monkeypatch):
+    """With noise that is always one standard deviation, the root of 2αT, the states
+    that two doublings can lead to are those of these paths.
+    """
+    monkeypatch.setattr(program_trees, "normal_like", lambda like, _: torch.ones(1, 1))
+    kernel = ProgramTrees(STEP**2, 0.3, temperature=0.25, max_depth=2)
+    noise, generator = math.sqrt(2 * 0.3 * 0.25), torch.Generator().manual_seed(2)
+    start = kernel.init(BOWL, torch.ones(1, 1), generator)
+    start = start._replace(momentum=torch.full((1, 1), 0.5))
+    steps = [kernel.step(BOWL, start, generator)[0] for _ in range(60)]
+    expected = {round(x, 4) for way in (1, -1) for x, _ in path(way, 3, 0.3, noise)}
+    assert {round(float(state.position), 4) for state in steps} == expected
