@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 # in the order of the list
 EXPERIMENTS = (
-    "mnist report report_wider figure5 figure5_around uncertainty falling noise "
-    "fashion fashion_reported steps held cifar cifar_hour sgnuts trees trees_program "
+    "mnist report report_wider report_wider_momentum figure5 figure5_around "
+    "uncertainty falling noise fashion fashion_reported steps held cifar cifar_hour "
+    "sgnuts trees trees_program "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
     "modes recommender recommender_100k"
 ).split()

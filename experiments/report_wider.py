@@ -1,4 +1,4 @@
-"""The report's grid, widened around two corners, and each setting tried in full."""
+"""The report's grid of SGHMC, widened around a corner, each setting tried in full."""
 
 from experiments import report
 
