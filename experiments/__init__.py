@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 EXPERIMENTS = (
     "mnist report report_wider report_wider_momentum figure5 figure5_around "
     "uncertainty falling noise fashion fashion_reported steps held cifar cifar_hour "
-    "sgnuts trees trees_program "
+    "sgnuts trees trees_program trees_fashion "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
     "modes recommender recommender_100k"
 ).split()

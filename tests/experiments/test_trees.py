@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
+from booklib.plans import Hamiltonian, Plan, Prior, Trees
 from booklib.prediction import error_rate
-from experiments import trees
+from experiments import trees, trees_fashion, trees_program
 from experiments.__main__ import main
 from experiments.sgnuts import methods
 from experiments.study import Options, Prepared
@@ -144,3 +144,32 @@ def test_the_small_version_is_ready(tmp_path):
     for plan in trees.settings(small=True):
         run = epoch_run(plan, prepared=prepared)
         assert run.chain.gradients_per_round == 10 and plan.rounds in (10, 260)
+
+
+def test_the_program_s_trees_go_through_epochs(tmp_path, monkeypatch):
+    """A finished run is not run again."""
+    small = [
+        plan.but(batch_size=5, rounds=16, max_depth=3)
+        for plan in trees_program.settings(True)
+    ]
+    monkeypatch.setattr(trees_program, "settings", lambda small_version: small)
+    options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
+    prepared = PREPARED._replace(folder=tmp_path)
+    precision = torch.get_float32_matmul_precision()
+    try:
+        *_, first = trees_program.run(options, prepared)
+        *_, again = trees_program.run(options, prepared)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    assert first == again
+    for [run] in first["runs"].values():
+        assert [line["trees"] for line in run["epochs"]] == [8, 16]
+        assert [sum(depths) for depths in run["depths"]] == [8, 8]
+
+
+def test_trees_on_clothes_are_ours(tmp_path):
+    options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
+    [small], [plan] = (trees_fashion.settings(small) for small in (True, False))
+    run = epoch_run(small, prepared=trees_fashion.prepare(options))
+    assert run.chain.gradients_per_round == small.rounds == 10
+    assert isinstance(plan.kernel, Trees) and plan.kernel.held and plan.rounds == 300
