@@ -1266,9 +1266,10 @@ for (name, value), expected in zip(curvatures.items(), (50, 1, 0), strict=True):
 # * *The new half always replaces the choice.* Pyro's NUTS takes a state of the new half with probability $\min(1, W_{\text{new}}/W_{\text{old}})$, $W$ being sums of $e^{-H}$. The program draws the uniform number for it, and does not use it; $e^{-H}$ acts inside the new half only.
 # * *One momentum.* What is stored after a tree is the momentum that it *started* with. The notebook on MNIST (`bnn/bnn.ipynb`) has `RESAMPLE_EVERY_N = 0`, so that every tree starts with the same one; Algorithm 3 draws it afresh, and the default of the program does so at every 50th tree. The stored cell was not run and has 5 epochs of warm-up where the report has 20 (p. 15): which setting drew Figure 9 is not known.
 # * *The variance* of the injected noise is passed as a standard deviation, as in SGHMC above.
-# * *One minibatch* serves a whole tree, with its energies.
+# * *One minibatch* serves a whole tree, with its energies. The energy of the start is remembered, though, from the tree before, and so from another minibatch.
+# * *A divergence cuts off, and does not end.* In Pyro's NUTS a state whose energy exceeds the start's by 1,000 ends the tree. Here the line that ends it is commented out: the new half is cut off at that state, and taken.
 #
-# What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`; what trees do on networks is in {doc}`/book/studies/sgnuts_on_networks`, which runs them with fresh momenta and NUTS's rule.
+# What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`. {doc}`/book/studies/sgnuts_on_networks` runs these trees on MNIST, and finds the accuracies of the report's table.
 #
 # **Check.** The program's rule on the standard Gaussian, written anew, without gradient noise and with the right noise otherwise, $\varepsilon = 0.1$, $C = 3$: with fresh momenta, and with one that is small or large.
 

@@ -382,6 +382,12 @@ show_runs("trees")
 claim_the_same("trees", "the report")
 
 # %% [markdown]
+# The trees of the report's program, with its rule, its noise and its one momentum, and ours on Fashion-MNIST:
+
+# %% tags=["hide-input"]
+show_runs("trees_program")
+
+# %% [markdown]
 # ## Experiments of another kind
 #
 # Four more have settings of others. Their runs store no plans: in the first table of each the column *here* has what the code says, which the test compares. The second table is read from the results, with the settings as the functions of the experiment call them; where one setting was tried, nothing was tuned.

@@ -9,7 +9,7 @@
 # # Fashion-MNIST: a sampler that was an optimiser
 #
 # ```{div} page-head
-# Level: second course · Reading: about 36 minutes, without the exercises · Running: about 10 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # A report ran SGHMC on pictures of clothes and published an accuracy. One line of its program makes it an optimiser; with the right noise, from the report's start and at its length, SGHMC's average has the smallest error of all.
@@ -34,9 +34,8 @@ from scipy import stats
 from booklib.claims import claim
 from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.looks import drawn_by_round
 from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Langevin, Nesterov, Plan, Prior
+from booklib.plans import Hamiltonian, Langevin, Plan, Prior
 from booklib.play import play
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.runs import Run
@@ -840,23 +839,12 @@ def size(run):
 
 
 # %% [markdown]
-# The same two facts on digits: from the start of their program plain SGD keeps the length that the exact law says, and a class drawn from a network of SGD, with or without momentum, is wrong more often than the most probable one.
+# And from the start of their program plain SGD keeps the length that the exact law says.
 
 # %%
-slow_rate, fast_rate = 0.5 / len(train.targets), 0.05 / len(train.targets)
-programmed = {
-    "SGD": Langevin(slow_rate, temperature=0.0),
-    "SGD with momentum": Nesterov(fast_rate, 0.01),
-}
-common |= {"burn_in": 10, "keep_every": 5}
-more_often = []  # by how much, in six networks of each, from round 15 to 40
-for method, kernel in programmed.items():
-    given = Plan(kernel, Prior(1.0), "uniform", Fresh(), **common)
-    run = Run(given, network, train, test)
-    live[f"{method}, programmed"] = run.go(progress=False)
-    curve = live[f"{method}, programmed"]["curve"]["last"][-6:]
-    by_draw = drawn_by_round(run)["error"]
-    more_often += [d - error for d, (error, _) in zip(by_draw, curve, strict=True)]
+slow_rate = 0.5 / len(train.targets)
+given = Plan(Langevin(slow_rate, 0.0), Prior(1.0), "uniform", Fresh(), **common)
+live["SGD, programmed"] = Run(given, network, train, test).go(progress=False)
 steps = plan.rounds * (len(train.targets) // plan.batch_size)
 
 # %% tags=["hide-input"]
@@ -866,13 +854,6 @@ claim(
     near=0,
     within=0.035,
     because="it was −0.009 to 0.007 with ten seeds",
-)
-claim(
-    "Live: error of a drawn class less that of the most probable one, mean over twelve "
-    "networks of SGD and SGD with momentum",
-    sum(more_often) / len(more_often),
-    at_least=0.004,
-    because="it was 0.016 to 0.034 with eight seeds",
 )
 claim(
     "Live: |θ|²/d of SGHMC",
@@ -890,8 +871,8 @@ claim(
 claim(
     "Live: log loss of SGHMC's average over that of its last network",
     live["SGHMC"]["average"]["log_loss"] / live["SGHMC"]["last"]["log_loss"],
-    at_most=0.45,
-    because="averaging takes the noise out; the ratio is 0.21 to 0.31 over eight seeds",
+    at_most=0.6,
+    because="averaging takes the noise out; the ratio is 0.20 to 0.35 with ten seeds",
 )
 
 # %% [markdown]

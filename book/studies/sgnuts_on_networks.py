@@ -9,7 +9,7 @@
 # # SGNUTS on networks
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 65 minutes, without the exercises · Running: about 20 seconds
+# Level: advanced · Reading: about 67 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # The no-U-turn sampler with noisy gradients was proposed for networks, and did well on two data sets; this chapter finds out what the trees did there, what they cost, and whether something simpler does it too.
@@ -81,7 +81,7 @@ styles = {
 # ```
 #
 # We run the repaired sampler of {doc}`/book/tutorial/sgnuts` (palindromic step, equal weights, a fresh minibatch for each gradient), and one that we call *our reading* of the report: its step, drift and kick (p. 15), with the right noise, a fresh momentum for each tree (Algorithm 3, p. 14), and one minibatch held for a whole tree, as in its program, whose energy is the one in the weights.
-# How a state is chosen the report leaves open ("carefully choose a subset", Algorithm 3, p. 14): we read it with the weights $e^{-H}$ of NUTS and its rule for a new half. The program has a rule, a noise and a momentum of its own, which are in {doc}`/book/appendix/errata`, and which we did not run on a network: what we find of our reading need not hold of what the report's authors ran.
+# How a state is chosen the report leaves open ("carefully choose a subset", Algorithm 3, p. 14): we read it with the weights $e^{-H}$ of NUTS and its rule for a new half. The program has a rule, a noise and a momentum of its own, which are in {doc}`/book/appendix/errata`: what we find of our reading need not hold of what the report's authors ran. The table in the report's own unit, below, has both.
 # The start is a draw from the prior. In the report's program it is uniform on $(-2, 2)$, which is about as wide.
 #
 # ## A thermometer
@@ -585,11 +585,11 @@ claim(
     because="below 1.05 over several seeds",
 )
 claim(
-    "Error of the last networks over epochs 3 to 10: fresh momenta over plain SGHMC",
-    sum(live["fresh momenta, then SGHMC"]["curve"]["error"][3:11])
-    / sum(live["SGHMC"]["curve"]["error"][3:11]),
-    at_most=0.85,
-    because="0.4 to 0.55 over several seeds",
+    "Error of the last networks over epochs 2 to 10: fresh momenta over plain SGHMC",
+    sum(live["fresh momenta, then SGHMC"]["curve"]["error"][2:11])
+    / sum(live["SGHMC"]["curve"]["error"][2:11]),
+    at_most=1,
+    because="0.42 to 0.71 over ten seeds",
 )
 claim(
     "Share of the trees of SGNUTS from a small start that reach depth 10",
@@ -777,11 +777,15 @@ published = {  # warm-up: SGHMC's accuracy and seconds, SGNUTS's accuracy and se
     25: (0.8866, 50.2),
 }
 by_samples = read_result(RESULTS / "trees.json")
+by_program = read_result(RESULTS / "trees_program.json")
+on_clothes = read_result(RESULTS / "trees_fashion.json")
+of_epochs = by_samples["runs"] | by_program["runs"] | on_clothes["runs"]
 
 
 def epochs(method, read):
     """One number of every epoch of the table: (seeds, warm-ups)."""
-    series = [[read(line) for line in r["epochs"]] for r in by_samples["runs"][method]]
+    found = of_epochs[method]
+    series = [[read(line) for line in run["epochs"]] for run in found]
     return torch.tensor(series, dtype=torch.float64)
 
 
@@ -822,7 +826,7 @@ print(who_ran(by_samples))
 # The seconds beside the published column are theirs, on a machine that they do not name; ours of the walk alone, on one core.
 #
 # Now the trees: those of our reading, for three epochs, and one epoch of the repaired sampler, with SGHMC after it, which is the hybrid that they propose.
-# The published column came from their program, with its rule for a new half, its noise and perhaps one momentum for all trees ({doc}`/book/appendix/errata`); ours beside it is not the same sampler.
+# The published column came from their program; the trees of our reading are not the same sampler.
 
 # %% tags=["hide-input"]
 by_trees = epochs("SGNUTS, our reading", accuracy_of)
@@ -870,7 +874,54 @@ print(
 
 # %% [markdown]
 # *What a tree cost them* can be told from their seconds. Twenty-five epochs more of SGHMC took 47.0 of them, 18.8 milliseconds a gradient. If a gradient cost as much in a tree, the first epoch of SGNUTS had 1,500 gradients, 15 a tree, the second 5,300, and the third 17,300, which is 173 a tree.
-# So their trees were short on the slope, and grew as they left it. Those of our reading take some 400 gradients each in the first epoch already, and its networks do better than their 0.87; in the second and third both are at 0.92 or 0.93.
+# So their trees were short on the slope, and grew as they left it. Those of our reading take some 400 gradients each in the first epoch already.
+#
+# `python -m experiments run trees_program` grows trees by the rules of their program ({doc}`/book/appendix/errata`), with its noise, and with one momentum for all trees, as in its notebook, or a fresh one at every 50th, its default.
+
+# %% tags=["hide-input"]
+rules = ("their rule, one momentum", "their rule, a fresh momentum at 50")
+of_rules = {rule: epochs(rule, accuracy_of) for rule in rules}
+new_gradients = {
+    rule: epochs(rule, lambda line: line["gradients"]).diff(
+        dim=1, prepend=torch.zeros(len(of_rules[rule]), 1, dtype=torch.float64)
+    )
+    for rule in rules
+}
+a_gradient = (published[25][1] - published[0][1]) / 2_500
+trees_of = [published[0][3]] + [published[k][3] - published[k - 1][3] for k in (1, 2)]
+show_table(
+    [
+        "warm-up",
+        "published",
+        "gradients, by their seconds",
+        *("one momentum", "gradients", "a fresh one at 50", "gradients"),
+    ],
+    [
+        [
+            str(warm_up),
+            f"{published[warm_up][2]:.3f}",
+            f"{trees_of[warm_up] / a_gradient:,.0f}",
+            *(
+                text
+                for rule in rules
+                for text in (
+                    cell(of_rules[rule][:, warm_up], 3),
+                    cell(new_gradients[rule][:, warm_up], 0),
+                )
+            ),
+        ]
+        for warm_up in range(3)
+    ],
+)
+print(f"{len(of_rules[rules[0]])} seeds; gradients of the epoch alone.")
+print(who_ran(by_program))
+
+# %% [markdown]
+# Their rule makes such trees, and every published accuracy is within two standard deviations of the seeds. How soon the trees grow depends on the seed: the first epoch has 800 to 4,100 gradients.
+# Why are they short on the slope? The energy with which a tree starts was computed from another minibatch, and there two minibatches differ by thousands. So states count as divergent, and a new half is cut off at the first of them, and taken: ten doublings may take ten steps. That happens in more than four trees of five.
+# From this start few gradients then do much: SGHMC has an accuracy of 0.71 after 1,100, because it keeps the energy of the start, which trees throw away, as in the live runs above.
+#
+# On Fashion-MNIST, where the report has no such table, the trees of our reading (`python -m experiments run trees_fashion`, one seed) take 42,000 gradients in their first epoch, whose average errs on three images of four, and have accuracies of 0.80 in the second and the third, after 218,000.
 #
 # *One epoch of SGNUTS, then SGHMC,* is proposed to save half a minute, as they reckon themselves. It is a cheap start as long as the trees are short.
 # With ours, which reach the limit after a dozen, an epoch of 100 trees is nearly 100,000 gradients: more than the 85,000 that SGHMC takes in all of {doc}`/book/studies/reproduction_report`. They are not wasted: the average over its 100 networks is within half a point of SGHMC's over the 800 of Figure 5 (−0.1 points, 95 % from −0.4 to +0.2), though behind it in log loss, 0.113 against 0.082; and every epoch of SGHMC that follows, a hundred networks one step apart, is a little worse.
@@ -927,8 +978,6 @@ claim(
     because="the stored result",
     kind="stored",
 )
-a_gradient = (published[25][1] - published[0][1]) / 2_500
-trees_of = [published[0][3]] + [published[k][3] - published[k - 1][3] for k in (1, 2)]
 for name, seconds, expected in zip(
     ("first", "second", "third"), trees_of, (1_500, 5_300, 17_300), strict=True
 ):
@@ -996,6 +1045,55 @@ for statement, value, near, within in (
         near=near,
         within=within,
         because="the stored result",
+        kind="stored",
+    )
+for rule, accuracies in of_rules.items():
+    claim(
+        f"Accuracy by {rule}: mean over the seeds less the published one, largest of "
+        "three epochs",
+        (accuracies.mean(0) - torch.tensor([published[k][2] for k in range(3)]))
+        .abs()
+        .max(),
+        at_most=0.05,
+        because="the stored result; the published numbers are of one run",
+        kind="stored",
+    )
+    claim(
+        f"Gradients of the first epoch by {rule}, the fewest of the seeds",
+        new_gradients[rule][:, 0].min(),
+        at_most=1_600,
+        because="the stored result; ten doublings of one step each would be 1,000",
+        kind="stored",
+    )
+claim(
+    "Least share of the program's trees in which a half was cut off",
+    min(run["diverged"] / 300 for rule in rules for run in of_epochs[rule]),
+    at_least=0.8,
+    because="the stored result: 0.80 to 0.94",
+    kind="stored",
+)
+clothes = "our reading, Fashion-MNIST"
+for name, value, near, within in (
+    ("Accuracy in the first epoch", epochs(clothes, accuracy_of)[0, 0], 0.23, 0.01),
+    (
+        "Accuracy in the second and the third",
+        epochs(clothes, accuracy_of)[0, 1:].mean(),
+        0.8,
+        0.005,
+    ),
+    (
+        "Gradients in all",
+        epochs(clothes, lambda line: line["gradients"])[0, -1],
+        218_000,
+        1_000,
+    ),
+):
+    claim(
+        f"Fashion-MNIST, trees of our reading: {name.lower()}",
+        value,
+        near=near,
+        within=within,
+        because="the stored result, one seed",
         kind="stored",
     )
 claim(

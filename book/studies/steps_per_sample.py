@@ -482,11 +482,12 @@ claim(
     ),
 )
 claim(
-    "Live: error of the average with m = 5 over that with m = 1, at equal gradients",
-    live["m = 5, equal gradients"]["average"]["error"]
-    / live["m = 1"]["average"]["error"],
+    "Live: Brier's score of the average with m = 5 over that with m = 1, at equal "
+    "gradients",
+    live["m = 5, equal gradients"]["average"]["brier"]
+    / live["m = 1"]["average"]["brier"],
     at_most=1,
-    because="0.03 to 0.07 less over nineteen seeds: so much heat does not average out",
+    because="0.51 to 0.72 with ten seeds: so much heat does not average out",
 )
 claim(
     "Live: error of these networks for m = 5 at equal samples, fresh over held",

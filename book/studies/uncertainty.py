@@ -911,8 +911,8 @@ claim(
 claim(
     "Live: area for letters, SGHMC less the last network",
     live[sghmc]["letters"]["auroc"] - live[point]["letters"]["auroc"],
-    at_most=0.06,
-    because="at full scale it is 0.1; in small it was −0.024 to 0.018 over ten seeds",
+    at_most=0.07,
+    because="at full scale it is 0.1; in small it was −0.034 to 0.018 over twenty",
 )
 claim(
     "Live: disagreement of SGHMC's networks, letters over digits",

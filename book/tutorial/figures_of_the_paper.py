@@ -140,8 +140,8 @@ claim(
 claim(
     "Largest total variation of the four other samplers less the floor",
     max(value for name, value in distance.items() if name != "naive SGHMC") - floor,
-    at_most=0.009,
-    because="0.002 to 0.005 over ten seeds",
+    at_most=0.01,
+    because="0.004 to 0.007 over ten seeds",
 )
 claim(
     "Mean acceptance of corrected naive trajectories of 50 steps",
