@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 82 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 83 minutes · Running: about 20 seconds
 # ```
 #
 # Where the paper, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.
@@ -1196,7 +1196,7 @@ claim(
 # The Hessian is not the empirical Fisher information, which is a sum of products of gradients.
 # Since `c6e7199` (6 April 2022) the parameters are detached from the graph of differentiation on the way to the function, so that every derivative is zero.
 # And the function itself adds up the random variables that are *not* observed: it is the negative logarithm of the prior, and without the detour $\hat V$ would be the prior's precision, whatever the data are.
-# So $\hat B = 0$ in either case of the program's last version. Its two stored runs, with and without the estimate (`bnn/results/obs-info/start.json` and `noinfo.json`), have the same error in each of 101 rounds, to the last digit. The 100 steps of a round take some 380 s with an estimate from the start, for every step goes through its $79{,}510^2$ numbers, and 6 s without, by the notebook's progress bars; the 415 and 14 s that it prints include predicting with a hundred networks.
+# So $\hat B = 0$ in either case of the program's last version. Its two stored runs, with and without the estimate (`bnn/results/obs-info/start.json` and `noinfo.json`), have the same error in each of 101 rounds, to the last digit. The 100 steps of a round take some 377 s with an estimate from the start, for every step goes through its $79{,}510^2$ numbers, and 6 s without, by the notebook's progress bars; the 415 and 14 s that it prints include predicting with a hundred networks.
 # No published figure hangs on it: the networks were sampled with $\hat\beta = \hat B = 0$, as the report says (p. 9). Which experiment the sentence on p. 3 speaks of we could not find. The notebook on MNIST (`bnn/bnn.ipynb`) asks for the estimate, `obs_info_noise=True`, and does not say when to compute it, so that none is.
 #
 # **Check.** The exact law with $\hat\beta$ as printed, $\varepsilon = 0.2$, $C = 3$, $V = 4$. A Hessian through a detached copy, of the energy of 50 examples and of the prior alone.
@@ -1264,9 +1264,9 @@ for (name, value), expected in zip(curvatures.items(), (50, 1, 0), strict=True):
 # **Right.** The report leaves the rule open; what the program does is this.
 #
 # * *The new half always replaces the choice.* Pyro's NUTS takes a state of the new half with probability $\min(1, W_{\text{new}}/W_{\text{old}})$, $W$ being sums of $e^{-H}$. The program draws the uniform number for it, and does not use it; $e^{-H}$ acts inside the new half only.
-# * *One momentum.* What is stored after a tree is the momentum that it *started* with. The notebook on MNIST (`bnn/bnn.ipynb`) has `RESAMPLE_EVERY_N = 0`, so that every tree starts with the same one; Algorithm 3 draws it afresh, and the default of the program does so at every 50th tree. The stored cell was not run and has 5 epochs of warm-up where the report has 20 (p. 15): which setting drew Figure 9 is not known.
-# * *The variance* of the injected noise is passed as a standard deviation, as in SGHMC above.
-# * *One minibatch* serves a whole tree, with its energies. The energy of the start is remembered, though, from the tree before, and so from another minibatch.
+# * *One momentum.* What is stored after a tree is the momentum that it *started* with. The notebook on MNIST (`bnn/bnn.ipynb`) has `RESAMPLE_EVERY_N = 0`, so that every tree starts with the same one; Algorithm 3 draws it afresh, and the default of the program does so at every 50th tree. The stored cell was not run there; in `bnn/bnn-nuts.ipynb` at `c64099c` (4 April 2022) it was, with one momentum, and has 0.933 and 0.936 after its warm-up. It has 5 epochs of that where the report has 20 (p. 15): which setting drew Figure 9 is not known.
+# * *The variance* of the injected noise is passed as a standard deviation, as in SGHMC above, but here that of $r$: $2\alpha$ for $\sqrt{2\alpha}$, so that $T = 2\alpha$, where SGHMC's program has $T = 2\alpha\eta$.
+# * *One minibatch* serves a whole tree, with its energies. The energy of the start is remembered, though, from the tree before, and so from another minibatch; only as an epoch begins it is that of all data.
 # * *A divergence cuts off, and does not end.* In Pyro's NUTS a state whose energy exceeds the start's by 1,000 ends the tree. Here the line that ends it is commented out: the new half is cut off at that state, and taken.
 #
 # What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`. {doc}`/book/studies/sgnuts_on_networks` runs these trees on MNIST, and finds the accuracies of the report's table.
