@@ -119,7 +119,7 @@ class ProgramTrees:
             momentum += scale * normal_like(momentum, generator)
             energy = potential.energy(position)
             gained = energy + 0.5 * momentum.square().sum(-1) - start
-            gained = gained.nan_to_num(math.inf, math.inf)
+            gained = gained.nan_to_num(math.inf)
             over = bool(gained > LIMIT)
             both = momentum, momentum
             return Half(

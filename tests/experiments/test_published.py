@@ -163,7 +163,7 @@ def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
         """Stands for the run of an experiment that does not compare."""
 
         def __init__(self, plan, prepared, options, kind, name=None):
-            method = f"{plan.data}, {plan.method}" if plan.data else plan.method
+            method = f"{plan.data}, {plan.method}" if name else plan.method
             before = seen[method].plans if method in seen else []
             network, examples = prepared.network(), len(prepared.train.targets)
             seen[method] = Ran([*before, plan], examples, network, prepared)
