@@ -1441,7 +1441,7 @@ plt.show()
 # | authors' code; {cite:t}`chen2014` | Figure 3 | a sum without $\rho_k$; $1 + \sum_k\rho_k$ | $1 + 2\sum_k\rho_k$ | exact autocorrelations |
 # | {cite:t}`chen2014` | Figure 3 | SGHMC's points | not at the settings of the code | exact autocorrelations |
 # | {cite:t}`chen2015` | rates of SGHMC | $K^{-4/5}$ with minibatches and a symmetric splitting | only if the noise is subtracted; else $K^{-2/3}$ | exact law of BAOAB, {doc}`/book/further/falling_steps` |
-# | {cite:t}`chen2014` | networks | SGHMC ahead of SGD | not significant, say the authors | their note; five seeds of each |
+# | {cite:t}`chen2014` | networks | SGHMC ahead of SGD with momentum | not significant, say the authors | their note; five seeds of each |
 # | {cite:t}`adamday` | networks on MNIST | "the test error" | of held-out training digits, on which the settings were chosen | its program |
 # | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
@@ -1460,3 +1460,4 @@ plt.show()
 # | {cite:t}`wang2021`, p. 5; {cite:t}`munich` | SGHMC; a fresh momentum | leaves $H$ invariant | leaves the distribution invariant | both change $H$; so in the slides' appendix |
 # | {cite:t}`munich` | friction | $\tfrac12V$ | $\tfrac12\varepsilon V$ | exact law |
 # | {cite:t}`kanpur` | energy | $U - \tfrac12r^\top M^{-1}r$ | $U + \tfrac12r^\top M^{-1}r$; so in the density a line above, and on the next slide, whose leapfrog is right | |
+# | {cite:t}`kanpur` | momenta | from $N(0, I)$, with any mass | from $N(0, M)$ | |
