@@ -662,7 +662,8 @@ def _():
         "mean square displacement along over across: in one step SGHMC "
         f"{ratios['SGHMC', 1]:.1f}, SGLD {ratios['SGLD', 1]:.1f}; in ten "
         f"{ratios['SGHMC', 10]:.0f} and {ratios['SGLD', 10]:.1f}; SGHMC's variance "
-        f"along, from a point, over the stationary one: {reached[5]:.2f} after 5 steps, "
+        f"along, from a point, over the stationary one: {reached[5]:.2f} after "
+        "5 steps, "
         f"{reached[50]:.2f} after 50",
         "confirmed in part: over several steps; the tails take some fifty.",
         [
@@ -739,7 +740,8 @@ def _():
     same = all(as_published(ours, published, 0.01) for ours, published in read)
     return (
         in_words(errors),
-        "undecided: the means have this order, each within two standard deviations, but "
+        "undecided: the means have this order, each within two standard "
+        "deviations, but "
         f"no difference is decided, not even SGHMC less SGD {ends}.",
         [
             check(
@@ -793,7 +795,8 @@ def _():
     )
     return (
         f"CIFAR-10, error of SGHMC's average less that of one descent with a falling "
-        f"rate {behind} points; at one constant rate, less the descent's average {path}, "
+        f"rate {behind} points; at one constant rate, less the descent's "
+        f"average {path}, "
         f"less its last network {last}",
         "confirmed in part: on CIFAR-10, and against a falling rate or an average; "
         "ImageNet was not run.",
@@ -829,7 +832,8 @@ def _():
     return (
         f"error with less without, each at its best rate, after 10 rounds {early}, "
         f"after 50 {middle}, after 100 {late}",
-        "undecided: decided after ten rounds, and open where the paper's figure begins, "
+        "undecided: decided after ten rounds, and open where the paper's "
+        "figure begins, "
         "after fifty.",
         [decisions([early, middle, late], "-00")],
     )
@@ -936,7 +940,8 @@ def _():
     )
     return (
         f"error, annealed less plain: {right} at T = 1, {programmed} as programmed",
-        "undecided: as programmed it is worse, decided; how much is “much” is not said.",
+        "undecided: as programmed it is worse, decided; how much is “much” is "
+        "not said.",
         [
             decisions([right, programmed], "0+"),
         ],
@@ -1096,7 +1101,8 @@ def _():
         f"SGHMC at the settings of each: {spread(second)} and {spread(first)} %",
         "not confirmed: SGHMC's mean is lowest in both; the errors are about twice "
         f"the paper's, and SGLD is second there; here third or last, SGLD less SGD "
-        f"open, {open_}. The report's network has ReLU units, the paper's has sigmoids.",
+        f"open, {open_}. The report's network has ReLU units, the paper's has "
+        "sigmoids.",
         [
             decisions([open_], "0"),
             check(
@@ -1671,7 +1677,8 @@ def _():
     rule = runs_of("trees_program", "their rule, one momentum")
     theirs = [run["epochs"][0]["gradients"] for run in rule]
     return (
-        "our repaired trees, accuracy less SGHMC alone, 7,000 gradients, 300 of them in "
+        "our repaired trees, accuracy less SGHMC alone, 7,000 gradients, 300 "
+        "of them in "
         f"trees: {less[0]}; with 100 trees of {gradients:,.0f} gradients "
         f"{spread(after, 3)}",
         f"not tested: with the program's trees, whose first epoch has {min(theirs):,} "
@@ -1858,7 +1865,8 @@ def _():
         f"{longer[0]} and {longer[1]}; regression with 10⁷ examples, an effective "
         "sample "
         f"{seconds[0]:.1f} s against {seconds[1]:.1f} s",
-        "confirmed in part: in examples read; in time HMC is ahead of plain SGHMC in all "
+        "confirmed in part: in examples read; in time HMC is ahead of plain "
+        "SGHMC in all "
         "three. With control variates SGHMC is ahead of it at 10⁷ examples.",
         [
             decisions(
@@ -1945,7 +1953,8 @@ def _():
     return (
         f"20 of 300 networks, evenly spread, are {twenty:.3f} from all in total "
         f"variation, another chain {other:.3f}",
-        "confirmed in part: cheap, with twenty networks to keep; richer representations "
+        "confirmed in part: cheap, with twenty networks to keep; richer "
+        "representations "
         "were not tested.",
         [
             check(
@@ -2308,7 +2317,8 @@ def _():
     ]
     return (
         f"variance of a standard Gaussian: SGLD {laws[0]:.3f}, SGHMC {laws[1]:.3f}",
-        "confirmed in part: of HMC, whose only noise is the momentum; SGLD does without.",
+        "confirmed in part: of HMC, whose only noise is the momentum; SGLD "
+        "does without.",
         [
             exact(f"Variance {name} a momentum", law, 1.003, 0.001)
             for name, law in zip(("without", "with"), laws, strict=True)
