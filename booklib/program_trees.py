@@ -52,12 +52,12 @@ class ProgramTrees:
     * All trees start with one momentum, unless it is drawn afresh.
     * A state whose energy exceeds the start's by :data:`LIMIT` cuts its half off there,
       and no more: the choice is made among what there is, and the tree goes on. The
-      start's energy is the one that its own minibatch gave.
+      start's energy is remembered from the tree before, and its minibatch.
 
     Args:
         learning_rate: η.
         momentum_decay: α.
-        temperature: T; 2α for a program that takes the variance 2αT for a standard
+        temperature: T; 2α where a program takes the variance 2α for a standard
             deviation.
         weights: what a file calls this rule.
         resample_every: number of trees from one fresh momentum to the next; None for
@@ -119,7 +119,7 @@ class ProgramTrees:
             momentum += scale * normal_like(momentum, generator)
             energy = potential.energy(position)
             gained = energy + 0.5 * momentum.square().sum(-1) - start
-            gained = gained.nan_to_num(math.inf)
+            gained = gained.nan_to_num(math.inf, math.inf)
             over = bool(gained > LIMIT)
             both = momentum, momentum
             return Half(

@@ -14,11 +14,8 @@ from sgmc.minibatches import Fresh
 def prepare(options: Options) -> Prepared:
     """Load the clothes; digits if small."""
     prepared = list(sgnuts.prepare(options).values())[-1]
-    network, folder = (
-        partial(multilayer_perceptron, LAYERS),
-        options.folder("trees_fashion"),
-    )
-    return prepared._replace(network=network, folder=folder)
+    network = partial(multilayer_perceptron, LAYERS)
+    return prepared._replace(network=network, folder=options.folder("trees_fashion"))
 
 
 def settings(small: bool) -> list[Plan]:

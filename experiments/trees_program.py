@@ -1,8 +1,8 @@
 """Epochs of trees by the rule of the report's program, on MNIST.
 
 The program grows its trees by rules of its own (:mod:`booklib.program_trees`), with one
-momentum for all of them or a fresh one at every 50th, and takes the variance 2αT of the
-noise for a standard deviation.
+momentum for all of them or a fresh one at every 50th, and takes the variance 2α of the
+noise for a standard deviation, which is a temperature of 2α.
 """
 
 from collections.abc import Iterator

@@ -387,6 +387,9 @@ claim_the_same("trees", "the report")
 # %% tags=["hide-input"]
 show_runs("trees_program")
 
+# %% tags=["hide-input"]
+show_runs("trees_fashion")
+
 # %% [markdown]
 # ## Experiments of another kind
 #

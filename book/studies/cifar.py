@@ -875,7 +875,7 @@ claim(
     - live["SGHMC"]["average"]["log_loss"],
     near=0,
     within=0.13,
-    because=("−0.04 to 0.03 with ten seeds: four layers do not need a normalisation"),
+    because="−0.04 to 0.03 with ten seeds: four layers do not need a normalisation",
 )
 claim(
     "Live: calibration error of SGHMC",

@@ -264,7 +264,7 @@ claim(
     "α/β with fresh minibatches, β a mean over the output biases",
     1 / heat["2.bias"],
     near=0.3,
-    within=0.3,
+    within=0.29,
     because="0.22 to 0.37 with ten seeds: the minibatches bring more noise than is "
     "injected",
 )

@@ -167,6 +167,21 @@ def test_the_program_s_trees_go_through_epochs(tmp_path, monkeypatch):
         assert [sum(depths) for depths in run["depths"]] == [8, 8]
 
 
+def test_an_epoch_of_the_program_begins_with_the_energy_of_all_data():
+    plan = trees_program.settings(True)[0].but(batch_size=5, rounds=16)
+    chain, seen = epoch_run(plan).chain, []
+
+    def step():
+        seen.append(float(chain.state.energy))
+        chain.state = chain.state._replace(energy=torch.zeros(1))
+
+    chain.step = step
+    for _ in range(16):
+        chain.round()
+    energy = float(chain.posterior.energy(chain.state.position))
+    assert seen == [energy, *[0.0] * 7, energy, *[0.0] * 7]
+
+
 def test_trees_on_clothes_are_ours(tmp_path):
     options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
     [small], [plan] = (trees_fashion.settings(small) for small in (True, False))
