@@ -416,8 +416,8 @@ def _():
     words = "Variance at ε = 0.1, C = 3, V = 4, "
     return (
         f"variance of a standard Gaussian, ε = 0.1, V = 4: B̂ = B {laws[0]:.4f}",
-        "confirmed: of the dynamics, which the theorem is about; a step ε adds a bias of "
-        "order ε².",
+        "confirmed: of the dynamics, which the theorem is about; a step ε adds a bias "
+        "of order ε².",
         [exact(words + "B̂ = B", laws[0], 1.003, 0.001)],
     )
 
@@ -2390,8 +2390,8 @@ def _():
     return (
         f"one weight, 10,000 examples, p = 0.2: its spread is {ratio:.0f} times the "
         "posterior's",
-        "confirmed in part: as one whose spread, at a fixed p, does not shrink with the "
-        "data.",
+        "confirmed in part: as one whose spread, at a fixed p, does not shrink with "
+        "the data.",
         [
             exact(
                 "Dropout's spread over the posterior's",
@@ -2515,8 +2515,8 @@ def _():
     off = (weights @ means - right) * 20**0.5
     return (
         f"two unlike parts: the mean is {-off:.2f} standard deviations low",
-        "confirmed in part: for parts alike or a weak prior; Σ̄_j has counted the prior "
-        "already.",
+        "confirmed in part: for parts alike or a weak prior; Σ̄_j has counted the "
+        "prior already.",
         [
             exact(
                 "Consensus: mean by the weights, off", off, -0.192, 0.001, "arithmetic"
@@ -2592,8 +2592,8 @@ def _():
     return (
         f"a prediction of 10,000 digits by a network of SGHMC {chain:.0f} ms, of a fit "
         f"{fit:.0f} ms",
-        "confirmed: “sometimes” is a linear model and a Gaussian; our networks need the "
-        "average for both.",
+        "confirmed: “sometimes” is a linear model and a Gaussian; our networks need "
+        "the average for both.",
         [
             check(
                 "Seconds to predict, SGHMC over a fit",
