@@ -9,14 +9,14 @@
 # # What each experiment runs
 #
 # ```{div} page-head
-# Level: second course · Reading: about 56 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 58 minutes · Running: about 5 seconds
 # ```
 #
-# Which settings every stored result of this book was made with, read from the results themselves, and beside them what the sources published, with the page.
+# Which settings the studies of this book were made with, read from their results, and beside them what the sources published, with the page.
 #
 # **You will learn** to
 #
-# * find the settings behind any stored number of this book,
+# * find the settings behind the numbers of the studies,
 # * tell which of them are a source's, which are ours, and why,
 # * hold a reproduction against its source setting by setting, so that a slip of the pen is seen.
 #
@@ -211,14 +211,14 @@ def claim_the_same(name, source):
 # %% [markdown]
 # ## How to read the tables
 #
-# Each experiment has two tables. The first has a row for each setting that a source states: for which methods, its value, where it stands, and what we ran.
+# Each experiment has two tables. The first has a row for each setting that we hold against a source: for which methods, its value, where it stands, and what we ran.
 # A list of values is a grid that was tried.
 # An asterisk marks what we changed on purpose, and the lines below the table say why.
-# A dagger marks what no file records: it is older than the setting, or the setting is the network, which is not stored, or there is no file of this experiment. There the table has what the code says; `tests/experiments/test_published.py` compares that with the same list.
+# A dagger marks what no file records: it is older than the setting, or the setting is the network, which is not stored, or the file of the experiment has no plans. There the table has what the code says; `tests/experiments/test_published.py` compares that with the same list.
 #
 # The second table has the setting that each method was run with, how many settings were tried on validation examples to choose it, and the number of seeds.
 # A $\lambda$ that is "drawn" is drawn by a Gibbs step after every round.
-# $T$ is the temperature, the variance of the injected noise over the right one: 0 is an optimiser. The report's program has $2\alpha\eta$, and $2\eta$ for SGLD, because it takes a variance for a standard deviation.
+# $T$ is the temperature, the variance of the injected noise over the right one: 0 is an optimiser. The report's program has $2\alpha\eta$ for SGHMC, $2\eta$ for SGLD and $2\alpha$ for SGNUTS, because it takes a variance for a standard deviation.
 # $N$ is counted from the gradients that a run has stored, so it is the number of examples that the run really had.
 #
 # ## MNIST as the paper ran it
@@ -261,7 +261,17 @@ show_runs("report")
 claim_the_same("report", "the report")
 
 # %% [markdown]
-# Two more experiments have the settings that the report prints with Figure 5, its program's start and Nesterov's momentum among them, and what it tried around them.
+# Two grids of ours around the settings chosen for SGHMC and for SGD with momentum, each setting tried with one seed; the table has the best:
+
+# %% tags=["hide-input"]
+show_runs("report_wider")
+
+# %% tags=["hide-input"]
+show_runs("report_wider_momentum")
+
+# %% [markdown]
+# Two more experiments have the settings that the report prints with Figure 5, with its program's start and Nesterov's momentum: the first with the program's noise, the right one and a small start, the second with what the report tried around them.
+# The program averages round 50 too; here the average starts after it, as the report says. It anneals over 800 rounds from round 50 on, we over all 850.
 # Weight decay and annealing are in the second; the report prints no settings with either.
 
 # %% tags=["hide-input"]
@@ -359,6 +369,8 @@ claim_the_same("held", "the report")
 # ## SGNUTS
 #
 # Figure 9 of the report, p. 15–16, and its notebook; the results are in {doc}`/book/studies/sgnuts_on_networks`.
+# A round of ours is $N/n$ gradients; an epoch of the report's SGNUTS is $N/n$ *trees* of up to 1,023 gradients each.
+# The report ran no SGHMC of this length, and states no $\eta$ and $\alpha$ of SGNUTS on Fashion-MNIST; we take those of SGHMC in its Figure 7a.
 
 # %% tags=["hide-input"]
 show_published("sgnuts")
@@ -431,7 +443,7 @@ show_chosen("modes", read_result(RESULTS / "modes.json")["methods"])
 # %% [markdown]
 # ### The recommender
 #
-# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Ours are on made-up ratings of the size of MovieLens-100k.
+# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Theirs are those of MovieLens-1M; ours are made up, as many as in MovieLens-100k, and three of the five parts were predicted.
 
 # %% tags=["hide-input"]
 show_published("recommender")
@@ -443,7 +455,7 @@ show_chosen("recommender 100k", ratings["methods"])
 # %% [markdown]
 # ## Experiments of ours
 #
-# The others copy no source. Each stores the settings that were tried and the one that was chosen, and a test compares them with those that the code would try today.
+# The others repeat no source setting by setting, though `weights` has the network of {cite:t}`blundell2015` and `ordering` the question of {cite:t}`zhang2020`. Each stores the settings that were tried and the one that was chosen, and a test compares them with those that the code would try today.
 #
 # On MNIST: the samplers' neighbours ({doc}`/book/studies/neighbours_on_networks`), and the weights of variational inference ({doc}`/book/studies/variational`); for Bayes by Backprop the best of a dozen settings in shorter runs, not stored.
 

@@ -667,10 +667,11 @@ def test_the_bandit_has_the_network_the_buffer_and_the_harm_of_the_paper(
 
 
 def test_the_recommender_has_the_factors_the_minibatch_and_the_parts_of_the_program():
-    # of MovieLens-1M, those of a training part
-    ratings = 1_000_209 * (recommender.FOLDS - 1) // recommender.FOLDS
+    stored = read_result(RESULTS / "recommender_100k.json")
+    # those of a training part
+    ratings = stored["ratings"] * (recommender.FOLDS - 1) // recommender.FOLDS
     own = {
-        "factors": recommender.RANK,
+        "factors": stored["rank"],
         "batch_size": ratings // recommender.BATCHES,
         "folds": recommender.FOLDS,
     }
