@@ -890,7 +890,7 @@ claim(
 # ## The table of the paper
 #
 # The third experiment of {cite:t}`chen2014` (Section 4.3) is this model on a million ratings.
-# Its protocol can be read from the authors' program: MovieLens-1M, a fifth of the ratings for testing, five times; 20 factors; minibatches of 4,000; precisions drawn after every 2,000 gradients; 1,000 such rounds, of which the first 50 are not averaged.
+# Its protocol can be read from the authors' program: MovieLens-1M, a fifth of the ratings for testing, five times; 20 factors; minibatches of 4,000; precisions drawn after every 2,000 gradients; 1,000 such rounds, of which the first 51 are not averaged (50, counted from 0).
 # {doc}`/book/appendix/errata` describes two small faults of that program.
 #
 # **We have no copy of MovieLens, and cannot measure that table here.**
@@ -1118,7 +1118,7 @@ claim(
 # Both samplers chose the largest of three steps.
 #
 # In the intervals the difference is larger.
-# Those of the samplers hold, on the ratings of cold items too.
+# Those of the samplers hold, on the ratings of cold items too (in the million below too few are cold to tell).
 # Those from a descent's own residuals do not hold; those from validation ratings do on the whole, and not on cold items.
 #
 # The exact sampler took less than half of the time of SGHMC, and its error is no larger.
@@ -1128,7 +1128,7 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * Draw the rows exactly if you can: with Gaussian ratings and rank up to a few dozens the Gibbs sampler has nothing to tune, and with five factors no sampler here is faster.
+# * Draw the rows exactly if you can: with Gaussian ratings and rank up to a few dozens the Gibbs sampler has nothing to tune, and with five factors and 100,000 ratings no sampler here is faster.
 #   Stochastic gradients are for what it cannot do: other likelihoods, networks in the place of the dot product, many factors, data that come as a stream or do not fit.
 # * Scale every row by its number of ratings, draw minibatches afresh, subtract their noise, which is known, and leave the precisions alone until the factors have grown.
 # * Look at predictions, never at factors.

@@ -355,7 +355,7 @@ for temperature, title in ((1.0, "T = 1"), (1 / N, "the default, T = 1/50,000"))
     )
 
 # %% [markdown]
-# An early version scaled the noise wrongly; a user reported it, and the authors corrected it in March 2019 ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)).
+# In the program for cSGLD, `cifar_csgmcmc.py`, an early version scaled the noise wrongly; a user reported it, and the authors corrected it in March 2019 ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)).
 # A posterior so cold is no fault of the schedule, and {cite:t}`wenzel2020` found at the same time that cold posteriors of such networks predict better.
 # But results at this temperature say little about sampling *the* posterior.
 #
@@ -453,7 +453,7 @@ show_table(
 print(who_ran(stored_ordering))
 
 # %% [markdown]
-# At this scale the published order does not hold: cycles make SGD worse, and SGLD too.
+# At this scale the published order does not hold: cycles make SGD worse, and in the mean SGLD too.
 # The rank correlation with the published errors, with $D_i$ the difference of the two ranks of method $i$ among $m$,
 #
 # $$
@@ -660,7 +660,7 @@ claim(
 # :class: dropdown
 #
 # The standard deviation of a difference is $0.09\sqrt5 = 0.20$, so that $t$ is about $1.15\sqrt n$.
-# With $n$ seeds it has to exceed the value that Student's law with $n - 1$ degrees of freedom exceeds with probability $0.05/8$ in both tails together: at $n = 10$ that is 3.5, and $t$ is 3.6 on average.
+# With $n$ seeds it has to exceed the value that Student's law with $n - 1$ degrees of freedom exceeds with probability $0.05/8$ in both tails together: at $n = 10$ that is 3.5, and $t$ is 3.6 on average. (That is the paired test; the larger of the two $p$-values asks for one seed more.)
 # Twice as many seeds would have been needed for an even chance.
 # ```
 

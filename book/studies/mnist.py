@@ -9,7 +9,7 @@
 # # MNIST at full scale
 #
 # ```{div} page-head
-# Level: second course · Reading: about 48 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 49 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # The experiment that made SGHMC known, run again as its authors ran it: 50,000 digits, 800 passes over them, and priors that learn their own width.
@@ -472,7 +472,7 @@ claim(
 # | test error | curves that end at 1.56 (SGHMC), 1.78 (SGLD), 1.83 (SGD with momentum) and 2.02 % (SGD) {cite:p}`chen2014` | the table above | |
 # | does SGHMC beat SGD with momentum? | yes, in the figure; *not significantly* over seeds, in the authors' later note {cite:p}`chencode` | the tests below | |
 #
-# {cite:t}`wang2021` ran the authors' program too, and write of its times, without numbers, that "SGHMC is much faster than SGD with momentum" (page 7). Per round it is not: the two take the same gradients, and SGHMC draws noise besides.
+# {cite:t}`wang2021` ran the authors' program too, and write of its times, without numbers, that "SGHMC is much faster than SGD with momentum" (page 7). Per round it need not be: the two take the same gradients; in the program, as their script has it, both draw the same noise, in ours SGHMC alone.
 # For the same 80,000 steps our runs took 2.4 and 2.0 minutes, with every seed longer for SGHMC. But SGD, which draws no noise either, took 2.4 too, on a machine that other jobs shared: our clock does not show what the noise costs. In rounds, the two curves of their own Figure 6 end within a thousandth of each other.
 # The program has the sampler's noise in its Nesterov momentum too, unless `temp` or `start_sample` says otherwise, and averages every method from `num_burn` on. Their script for SGD with Nesterov momentum, at commit `a909621`, sets neither of the first two; what was set when the figure was made we do not know.
 
@@ -814,7 +814,7 @@ show_table(
 # On log loss SGHMC is **behind**, by 0.007 against the last network and 0.008 against the path average, and that is decided, as is the calibration. On the Brier score it is behind as well, and that is open.
 # (Were all 32 tests of this section counted together, these verdicts would be the same. One of those above would just be missed, the log loss against SGLD.)
 #
-# *Against five networks.* The ensemble errs as often as SGHMC's average does, and its log loss is lower than in any of the five runs of SGHMC. It has cost five times as many gradients. And one ensemble has no spread: nothing can be tested here.
+# *Against five networks.* The ensemble errs as often as SGHMC's average does, and its log loss is lower than in any of the five runs of SGHMC. It has cost five times as many gradients. And one ensemble has no spread, so that nothing can be said of other seeds; which digits it gets wrong was not kept, so that McNemar's test cannot be made either.
 #
 # In the error and the log loss of test digits what sampling has over a fair optimiser hardly shows; {doc}`/book/studies/uncertainty` looks where it does, and where it does not.
 # Ensembles and other rivals at one short budget, each tuned, are in {doc}`/book/studies/neighbours_on_networks`, with another network and another prior.
@@ -1011,7 +1011,7 @@ right.legend(fontsize=8)
 plt.show()
 
 # %% [markdown]
-# The chain has not arrived: $\lvert\theta\rvert^2$ still grows after 80,000 steps. $\lambda_1$ and the 78,400 weights of $W_1$ pin each other, as we computed above, and so can only wander off together, in small steps: wider weights allow a smaller $\lambda_1$, which allows wider weights. {doc}`/book/studies/reproduction_report` finds a part of what drives them: heat from the minibatches, of which passes remove only the slow part.
+# The chain has not arrived: $\lvert\theta\rvert^2$ still grows after 80,000 steps. $\lambda_1$ and the 78,400 weights of $W_1$ pin each other, as we computed above, and so can only wander off together, in small steps: wider weights allow a smaller $\lambda_1$, which allows wider weights. {doc}`/book/studies/reproduction_report` finds in runs of its own that a little heat drives them apart; some of the widening here may be that, too, for passes remove only the slow part of the heat.
 # The averaged predictions in {numref}`fig-mnist-curves` look finished all the same. What a chain predicts can settle long before the chain does, and a flat curve of test errors is no proof of convergence.
 
 # %%
@@ -1231,13 +1231,13 @@ claim(
 # ```{exercise}
 # :label: ex-mnist-hyperprior
 #
-# Run the small experiment with the prior fixed at $\lambda = 3$ for all tensors: `replace(plans["SGHMC"], prior_precision=3.0)`. Does it do better than with precisions that are drawn, and is that a fair comparison?
+# Run the small experiment with the prior fixed at $\lambda = 3$ for all tensors: `plans["SGHMC"].but(prior=Prior(3.0))`. Does it do better than with precisions that are drawn, and is that a fair comparison?
 # ```
 #
 # ```{solution} ex-mnist-hyperprior
 # :class: dropdown
 #
-# Compare log losses over a few seeds. A $\lambda$ chosen because it does well on these test digits has been tuned on them; choose it on `prepared.validation`.
+# Compare log losses over a few seeds. A $\lambda$ chosen because it does well on these test digits has been tuned on them; choose it on the validation digits, the second of the three sets that `split_digits()` gives.
 # ```
 #
 # ## Further reading
