@@ -111,12 +111,20 @@ class SGHMC(WithTemperature[SGHMCState]):
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
             settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
 
+        Raises:
+            ValueError: if a mass is given.
+
         Example:
             >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
+        if "mass" in settings:
+            raise ValueError(
+                f"mass is {settings['mass']}, but this form has M = 1: leave it out, "
+                "or call SGHMC(step_size, friction, mass=...)"
+            )
         rate, falls = learning_rate, callable(learning_rate)
         first = math.sqrt(rate(0) if callable(rate) else rate)  # ε
         step_size = (lambda draw: math.sqrt(rate(draw))) if callable(rate) else first

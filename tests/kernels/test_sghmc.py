@@ -780,6 +780,7 @@ def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
             {"num_steps": 0},
             r"num_steps.*\b0\b",
         ),
+        ({"mass": 2.0}, r"mass is 2\.0.*M = 1"),
     ],
 )
 def test_bad_parameters_of_the_learning_rate_form_are_refused(change, message):
