@@ -9,26 +9,25 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from sgmc.checks import check_choice, check_count, check_instance, shown
+from sgmc.checks import check_count, check_instance, shown
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
-from sgmc.remarks import remark_disagreement, remark_stuck, remark_target
+from sgmc.remarks import name_chains, remark_disagreement, remark_stuck, remark_target
 from sgmc.running import Store, drive
 from sgmc.starting import check_kernel, check_start
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
-LOOK_AT_WIDTH = True  # of the samples, at the end of a run, and at one chain alone
-ON_DIVERGENCE = "raise"  # what sample does where it is not told
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 _EARLY = 100  # gradients after which a friction below the noise is told
 
 
 class DivergenceError(RuntimeError):
     """A chain's position is no longer finite, or the potential cannot be evaluated
-    there; ``draws`` holds what was drawn before.
+    there; ``draws`` holds what was drawn of all chains, NaN in one that broke from
+    there on.
     """
 
     def __init__(self, message: str, draws: Draws | None):
@@ -51,7 +50,6 @@ def sample(
     seed: int = 0,
     collect: Collect | None = None,
     checkpoint: Store | None = None,
-    on_divergence: str | None = None,
     progress: bool = True,
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
@@ -83,8 +81,6 @@ def sample(
             ``(chains, ...)``, or several by name; the positions by default.
         checkpoint: where to save the run, or from where to go on:
             :class:`sgmc.checkpoints.Checkpoint`.
-        on_divergence: ``"raise"`` an error, or say so in a warning and fill up the
-            draws with ``"nan"``; ``sgmc.sampling.ON_DIVERGENCE`` by default.
         progress: whether to show a progress bar, as :func:`sgmc.running.drive` does.
 
     Returns:
@@ -95,7 +91,8 @@ def sample(
         ValueError: if the position, a count or the gradient at the start is unusable,
             or the potential contradicts itself.
         DivergenceError: if a position stops being finite, or a step fails; the error's
-            ``draws`` hold what was drawn.
+            ``draws`` hold what was drawn of all chains, and of one that broke NaN (0
+            in whole numbers that were collected) from its first bad position on.
         sgmc.checkpoints.CheckpointError: if the checkpoint is corrupt or belongs to a
             run with other settings.
 
@@ -111,8 +108,6 @@ def sample(
     check_count("num_samples", num_samples)
     check_count("warm_up", warm_up, at_least=0)
     check_count("thinning", thinning)
-    reaction = ON_DIVERGENCE if on_divergence is None else on_divergence
-    check_choice("on_divergence", reaction, ("raise", "nan"))
     check_instance("collect", collect, Callable | None, "torch.abs")
     check_kernel(kernel)
     check_start(potential, position, seed)
@@ -120,14 +115,7 @@ def sample(
         kernel, potential, position, num_samples, warm_up, thinning, seed, collect
     )
     total = warm_up + num_samples * thinning
-    try:
-        drive(run, total, checkpoint=checkpoint, progress=progress)
-    except DivergenceError as error:
-        if reaction == "raise" or error.draws is None:
-            raise
-        text = f"{error}\nHere the rest of them is NaN, as on_divergence asks"
-        warnings.warn(text, stacklevel=2)
-        return _filled_up(error.draws, num_samples)
+    drive(run, total, checkpoint=checkpoint, progress=progress)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
     return run.draws()
@@ -151,6 +139,9 @@ class _Run:
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
         self.samples, self.is_early = self.room_for(self.collected()), True
+        # at which draws a position was finite, as what is collected need not tell
+        form = self.num_samples, len(self.start) if self.collect else 0
+        self.finite = self.start.new_ones(form, dtype=torch.bool)
         # of each a tensor, or a list where it is one number for all chains
         self.statistics: dict[str, Any] = {}
 
@@ -163,12 +154,10 @@ class _Run:
         except (ArithmeticError, ValueError, RuntimeError) as error:
             if self.done == 0:  # not where a chain went, but the call itself
                 raise
-            raise DivergenceError(
+            raise self.divergence(
                 f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
                 "If it cannot be evaluated where a chain went, the step_size may be "
-                f"too large. The {self.num_drawn} draws before are in this error's "
-                "attribute draws",
-                self.draws(),
+                "too large"
             ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
@@ -176,6 +165,8 @@ class _Run:
             self.statistics = self.statistics or self.room_for(statistics)
             _keep("collect", self.samples, drawn - 1, self.collected())
             _keep("a kernel's info", self.statistics, drawn - 1, statistics)
+            if self.collect:
+                self.finite[drawn - 1] = self.state.position.isfinite().all(-1)
         self.done += 1
         if self.is_early:
             self.look_early(learned(info))
@@ -240,9 +231,8 @@ class _Run:
             for name, x in statistics.items()
         }
 
-    def draws(self, num_drawn: int | None = None) -> Draws:
-        number = self.num_drawn if num_drawn is None else num_drawn
-        samples, statistics = self.kept(number)
+    def draws(self) -> Draws:
+        samples, statistics = self.kept(self.num_drawn)
         return Draws(
             samples=samples.get("", samples),
             statistics=self.by_chain(statistics),
@@ -251,7 +241,7 @@ class _Run:
             warm_up=self.warm_up,
             thinning=self.thinning,
             seconds=self.seconds + time.monotonic() - self.started,
-            complete=number == self.num_samples,
+            complete=self.num_drawn == self.num_samples,
         )
 
     def remarks(self) -> list[str]:
@@ -261,28 +251,38 @@ class _Run:
         samples, start = self.kept(self.num_drawn)[0], self.start
         found = self.kernel.diagnose(self.draws().statistics)
         found += remark_stuck(start, self.state.position, self.done)
-        if not found and LOOK_AT_WIDTH and self.collect is None:
+        if not found and self.collect is None:
             found = remark_target(self.kernel, self.potential, samples[""], self.seed)
-        if not found and (LOOK_AT_WIDTH or len(start) > 1):
+        if not found:
             found = remark_disagreement(samples, None if self.collect else start)
         return found
 
     def check(self) -> None:
         """Raise a DivergenceError if a position is not finite, which stays so."""
-        finite = self.state.position.isfinite().all(-1)
-        if finite.all():
-            return
-        chain, good = int((~finite).nonzero()[0]), self.num_drawn
+        broken = ~self.state.position.isfinite().all(-1)
+        if broken.any():
+            raise self.divergence(
+                f"the position of {name_chains(broken)} stopped being finite, at or "
+                f"shortly before step {self.done}: the step_size of {self.kernel} is "
+                "too large for this potential, or the potential's gradient is not "
+                "finite where the chain went, or its density does not decay (a wrong "
+                "sign, or no prior)"
+            )
+
+    def divergence(self, message: str) -> DivergenceError:
+        """Make the error of a run that stops here, and NaN of the draws of each chain
+        from its first position on that is not finite.
+        """
+        number = self.num_drawn
+        finite = self.finite if self.collect else self.samples[""].isfinite().all(-1)
+        broken = finite[:number].cumprod(0) == 0
         for value in self.samples.values():
-            finite = value[:good].flatten(1).isfinite().all(-1)
-            good = int(finite.cumprod(0).sum())
-        raise DivergenceError(
-            f"the position of chain {chain} stopped being finite, at or shortly "
-            f"before step {self.done}: the step_size of {self.kernel} is too large for "
-            "this potential, or the potential's gradient is not finite where the chain "
-            "went, or its density does not decay (a wrong sign, or no prior). The "
-            f"{good} draws before are in this error's attribute draws",
-            self.draws(good),
+            unknown = math.nan if torch.can_cast(torch.float, value.dtype) else 0
+            value[:number][broken] = unknown
+        return DivergenceError(
+            f"{message}. The {number} draws before are in this error's attribute "
+            "draws, NaN in a chain from where it is not finite",
+            replace(self.draws(), complete=False),
         )
 
     def settings(self) -> dict[str, object]:
@@ -321,18 +321,6 @@ class _Run:
         self.statistics = {name: (rooms | numbers)[name] for name in statistics}
         for name, value in (saved["samples"] | tensors).items():
             (self.samples | rooms)[name][:drawn] = value
-
-
-def _filled_up(draws: Draws, num_samples: int) -> Draws:
-    """Give as many draws as were asked for, those after a divergence NaN."""
-
-    def fill(value: Tensor) -> Tensor:
-        form = num_samples - len(value), *value.shape[1:]
-        unknown = math.nan if value.is_floating_point() else 0
-        return torch.cat([value, value.new_full(form, unknown)])
-
-    samples, statistics = tree_map(fill, (draws.samples, draws.statistics))
-    return replace(draws, samples=samples, statistics=statistics)
 
 
 def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:

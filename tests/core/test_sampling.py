@@ -1285,16 +1285,13 @@ def test_divergence_names_step_chain_and_cause_and_keeps_the_draws():
     kernel = SGHMC(step_size=1.0, friction=0.1)
     with pytest.raises(
         DivergenceError,
-        match=r"chain \d.*finite.*step_size.*SGHMC",
+        match=r"chains 0, 1 and 2 .*finite.*step_size.*SGHMC",
     ) as caught:
         sample(kernel, DoubleWell(), START + 3, num_samples=100)
     kept = caught.value.draws
-    assert (
-        0 < len(kept.samples) < 100
-        and torch.isfinite(kept.samples).all()
-        and not kept.complete
-    )
-    first_bad = len(kept.samples)
+    assert len(kept.samples) == 32 and not kept.complete
+    first_bad = int(kept.samples.isfinite().all(1).sum())
+    assert 0 < first_bad < 32
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         generator = torch.Generator().manual_seed(0)
@@ -1368,10 +1365,9 @@ def test_a_dead_run_is_stopped_soon(monkeypatch):
     with pytest.raises(DivergenceError, match=r"step 128\b") as caught:
         sample(kernel, Late(last=100), START, num_samples=10_000)
     assert 100 < len(steps) <= 100 + sampling._CHECK_EVERY
-    assert (
-        len(caught.value.draws.samples) == 100
-        and torch.isfinite(caught.value.draws.samples).all()
-    )
+    samples = caught.value.draws.samples
+    assert len(samples) == 128
+    assert samples[:100].isfinite().all() and samples[100:].isnan().all()
 
 
 def test_a_dead_run_is_not_saved(tmp_path, monkeypatch):
@@ -1386,14 +1382,88 @@ def test_a_dead_run_is_not_saved(tmp_path, monkeypatch):
     assert torch.load(tmp_path / "run.pt")["content"]["done"] == 5
 
 
-def test_named_samples_tell_when_a_run_died():
-    collect = lambda position: {"position": position, "one": torch.ones_like(position)}
-    with pytest.raises(DivergenceError) as caught:
-        sample(SGLD(0.1), Late(last=7), START, num_samples=50, collect=collect)
-    assert {name: len(value) for name, value in caught.value.draws.samples.items()} == {
-        "position": 7,
-        "one": 7,
+class Cliff(Potential):
+    """A slope that ends in NaN at a place."""
+
+    dim = 1
+
+    def __init__(self, place):
+        self.place = place
+
+    def gradient(self, position):
+        return torch.where(position < self.place, -1.0, math.nan)
+
+
+# Ten steps take a chain from 6 to 7, and the next is NaN. The third stays far away.
+STEPPING, STARTS = SGLD(0.1, temperature=0.0), torch.tensor([[6.0], [5.0], [-9.0]])
+
+
+def several(position):
+    return {
+        "square": position**2,
+        "sign": position > 0,
+        "one": torch.ones(3, 2, 2),
+        "number": torch.arange(1, 4),
     }
+
+
+@pytest.mark.parametrize("collect", [None, several])
+@pytest.mark.parametrize(
+    ("settings", "good"),
+    [
+        ({}, [10, 20, 32]),
+        ({"warm_up": 5}, [5, 15, 27]),
+        ({"warm_up": 15}, [0, 5, 17]),
+        ({"thinning": 3}, [3, 6, 10]),
+        ({"warm_up": 4, "thinning": 7}, [0, 2, 4]),
+        ({"num_samples": 14}, [10, 14, 14]),
+    ],
+    ids=str,
+)
+def test_chains_that_break_leave_the_others_their_draws(settings, good, collect):
+    """They break at steps 11 and 21, the run stops at step 32 or at its end: all its
+    draws are there, those of a broken chain NaN from there on.
+    """
+    settings = {"num_samples": 100, "collect": collect} | settings
+    whole = sample(STEPPING, Cliff(math.inf), STARTS, **settings).samples
+    with pytest.raises(DivergenceError, match=f"chain.* {good[-1]} draws") as caught:
+        sample(STEPPING, Cliff(6.95), STARTS, **settings)
+    draws, keys = caught.value.draws, several(STARTS) if collect else [None]
+    for key in keys:
+        found, right = (x if key is None else x[key] for x in (draws.samples, whole))
+        assert len(found) == good[-1] and found.dtype == right.dtype
+        for chain, number in enumerate(good):
+            assert torch.equal(found[:number, chain], right[:number, chain])
+            lost = found[number:, chain]
+            assert (lost.isnan() if lost.is_floating_point() else lost == 0).all()
+    assert not draws.complete
+    assert [len(x) for x in draws.statistics.values()] == [good[-1]] * 2
+
+
+@pytest.mark.parametrize("collect", [None, several])
+def test_a_chain_that_breaks_after_a_run_was_resumed(tmp_path, collect):
+    where = Checkpoint(tmp_path / "run.pt")
+    settings = {"collect": collect, "checkpoint": where}
+    sample(STEPPING, Cliff(6.95), STARTS, num_samples=8, **settings)
+    with pytest.raises(DivergenceError, match="chains 0 and 1 ") as caught:
+        sample(STEPPING, Cliff(6.95), STARTS, num_samples=99, **settings)
+    samples = caught.value.draws.samples
+    values = samples["square"] if collect else samples
+    assert values.isfinite().sum(0).flatten().tolist() == [10, 20, 32]
+
+
+def test_draws_of_a_step_that_fails_are_not_numbers_where_a_chain_had_broken():
+    class Strict(Cliff):
+        def gradient(self, position):
+            if (position[1] > 5.45).any():
+                raise ValueError("beyond")
+            return super().gradient(position.clamp(max=9.0))
+
+    with pytest.raises(DivergenceError, match=r"step 6 failed.*beyond") as caught:
+        sample(STEPPING, Strict(6.15), STARTS, num_samples=99)
+    draws = caught.value.draws
+    assert draws.samples.isfinite().sum(0).flatten().tolist() == [2, 5, 5]
+    assert not draws.complete
 
 
 # Progress

@@ -52,7 +52,6 @@ CALLS = {  # with arguments that are right
         thinning=1,
         collect=torch.abs,
         checkpoint=None,
-        on_divergence="raise",
     ),
     kernels.HMC: dict(
         step_size=0.1, num_steps=2, mass=1.0, metropolis=True, jitter=0.1, refreshment=1
