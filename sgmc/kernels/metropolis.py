@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -77,15 +78,16 @@ def remark_rounding(energies: Tensor) -> list[str]:
 
 
 class Guarded(Potential):
-    """A potential on the trajectories of a correcting kernel: where it raises an error,
-    such as where a scale underflows to zero, it is NaN, so that no chain goes there.
+    """A potential on the trajectories of a kernel that rejects: where it raises an
+    error, such as where a scale underflows to zero or a matrix has no Cholesky factor,
+    it is NaN, so that no chain goes there.
 
     All chains are evaluated together, hence the chain that is to blame is searched by
     halving, with all others at a place which is known to be good.
 
     Args:
         potential: the potential.
-        good: positions ``(chains, dim)`` at which it can be evaluated.
+        good: positions ``(chains, dim)`` at which most chains can be evaluated.
 
     Example:
         >>> class Bounded(Potential):
@@ -110,6 +112,15 @@ class Guarded(Potential):
         """Compute ∇U(θ), or NaN."""
         return self._guard(self.potential.gradient, position)
 
+    def draw_minibatches(self, *arguments):
+        """Draw the minibatches of the potential."""
+        return self.potential.draw_minibatches(*arguments)
+
+    def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
+        """Compute ∇Ũ(θ; ω), or NaN."""
+        given = lambda x: self.potential.gradient_given(x, minibatch)
+        return self._guard(given, position)
+
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ), or NaN."""
         return self._guard(self.potential.energy_and_gradient, position)
@@ -118,9 +129,10 @@ class Guarded(Potential):
         try:
             return function(position)
         except _ERRORS as error:
-            chains = torch.arange(len(position), device=position.device)
-            failing = self._failing(function, position, chains)
-            if len(self._failing(function, self.good, chains[:1])):
+            # where a trajectory began; the last drift of a tree may end anywhere
+            places = self.good, *(one.expand_as(self.good) for one in self.good[:9])
+            good = next((place for place in places if _works(function, place)), None)
+            if good is None:
                 raise  # it is not where the chains are that makes it fail
             reason = str(error).partition("\n")[0]
             warnings.warn(
@@ -128,16 +140,27 @@ class Guarded(Potential):
                 f"counts as one that leaves the support: {reason}",
                 stacklevel=2,
             )
-            result = function(position.index_copy(0, failing, self.good[failing]))
-            return tree_map(lambda x: x.index_fill(0, failing, math.nan), result)
 
-    def _failing(self, function: Callable, position: Tensor, chains: Tensor) -> Tensor:
-        """Search the chains among some for which the function fails."""
-        try:
-            function(self.good.index_copy(0, chains, position[chains]))
-            return chains[:0]
-        except _ERRORS:
+        def failing(chains: Tensor) -> Tensor:
+            """Search the chains among some for which the function fails."""
+            if _works(function, good.index_copy(0, chains, position[chains])):
+                return chains[:0]
             if len(chains) == 1:
                 return chains
-            halves = chains.chunk(2)
-        return torch.cat([self._failing(function, position, x) for x in halves])
+            return torch.cat([failing(half) for half in chains.chunk(2)])
+
+        # those of a trajectory that failed before need no search
+        lost = ~position.isfinite().all(-1)
+        position = torch.where(lost[:, None], good, position)
+        lost[failing(torch.arange(len(lost), device=lost.device))] = True
+        result = function(torch.where(lost[:, None], good, position))
+        chains = lost.nonzero()[:, 0]
+        return tree_map(lambda x: x.index_fill(0, chains, math.nan), result)
+
+
+def _works(function: Callable, position: Tensor) -> bool:
+    try:
+        function(position)
+    except _ERRORS:
+        return False
+    return True

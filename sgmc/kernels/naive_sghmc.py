@@ -9,7 +9,7 @@ from sgmc.checks import check_count, check_instance
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.hmc import HMCInfo, HMCState
-from sgmc.kernels.metropolis import accept
+from sgmc.kernels.metropolis import Guarded, accept
 from sgmc.matrices import MatrixLike
 
 
@@ -60,6 +60,7 @@ class NaiveSGHMC(WithMass[HMCState]):
 
     def step(self, potential, state, generator) -> tuple[HMCState, HMCInfo]:
         """Follow one noisy trajectory in every chain, and judge its end if asked."""
+        potential = Guarded(potential, state.position) if self.metropolis else potential
         mass, steps = self._mass, count(state.num_gradients)
 
         def gradient(position):

@@ -13,6 +13,7 @@ from sgmc.checks import check_choice, check_count
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import WithMass
+from sgmc.kernels.metropolis import Guarded
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.noise import spare
@@ -136,6 +137,7 @@ class SGNUTS(WithMass[SGNUTSState]):
         """Draw a momentum, grow a path until it turns, move to one of its states."""
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
         first, before, after, last = self._halves
+        potential = Guarded(potential, state.position)
         momentum = draw_momentum(state.position, mass, generator)
         weighed, even = self.weights != "uniform", torch.zeros_like(momentum[:, 0])
         known = (potential.energy(state.position),) if weighed else ()

@@ -572,6 +572,41 @@ def test_a_gradient_that_is_not_finite_stops_the_run_or_is_rejected(name):
         assert len(caught.value.draws.samples) < 200
 
 
+class Raising(Walled):
+    """An error for all chains where one is beyond the wall, as of a Cholesky factor."""
+
+    def inside(self, position):
+        inside = super().inside(position)
+        if not inside.all():
+            raise torch.linalg.LinAlgError("linalg.cholesky: (Batch element 7)")
+        return inside
+
+
+@pytest.mark.filterwarnings("ignore:the potential raised _LinAlgError")
+@every_kernel
+def test_an_error_in_one_chain_is_one_where_there_is_no_number(name):
+    """It ends the trajectory of that chain alone where the kernel rejects, and the run
+    with the draws of all where it does not.
+    """
+    entry, start = KERNELS[name], torch.zeros_like(START)
+    strict, walled = (entry.around(kind(NOISY, 1.0)) for kind in (Raising, Walled))
+    if entry.rejects:
+        found, right = (
+            sample(entry.make(), each, start, 5) for each in (strict, walled)
+        )
+        assert torch.equal(found.samples, right.samples)
+        for key, value in right.statistics.items():
+            assert torch.equal(found.statistics[key], value)
+    else:
+        # in the first step it is raised as it is
+        errors = DivergenceError, torch.linalg.LinAlgError
+        with pytest.raises(errors, match="Batch element") as caught:
+            sample(entry.make(), strict, start, 200)
+        if isinstance(caught.value, DivergenceError):
+            found = caught.value.draws.samples
+            assert 0 < len(found) < 200 and found.isfinite().all()
+
+
 @every_kernel
 def test_a_gradient_that_is_no_number_or_empty_at_the_start_is_refused(name):
     entry = KERNELS[name]
