@@ -6,13 +6,15 @@ import gzip
 import hashlib
 import warnings
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
 from sgmc.checks import check_count, check_instance, check_non_negative
 
@@ -265,35 +267,45 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
 
 
 def to_disk(
-    batches: Iterable[Sequence[Tensor]], folder: str | Path
+    batches: Iterable[Sequence[Tensor]],
+    folder: str | Path,
+    at_most: int = 10_000_000,
 ) -> tuple[Tensor, ...]:
     """Write batches of examples into files, and map them into memory: data for a
     posterior that may be larger than the memory.
 
     Minibatches are chosen by number, so that a run can be repeated and taken up again,
     and a stream such as a ``DataLoader`` has no numbers. So it is read once, batch by
-    batch. What it changes at random from one pass to the next, as augmentations do, is
-    written as it was in this pass. NumPy's ``open_memmap`` has to know N before.
+    batch. NumPy's ``open_memmap`` has to know N before.
+
+    A posterior counts each example once, so a stream that does not is another data set,
+    and is refused. Of a ``DataLoader`` whose data set has numbers the sampler is asked
+    for those of one pass, and 64 examples are read twice; any other stream that can be
+    read again is, for 64 examples, and to its end if it then comes in another order. An
+    augmentation that flips one example in ten is missed by chance in one of 300,000
+    runs. A generator cannot be read again, and is taken at its word.
 
     Args:
-        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: a
-            tensor ``(n, ...)``, or several in a tuple or a list, in every batch of the
-            same types and, but for n, shapes. Python's numbers come as float64: convert
-            them in the data set.
+        batches: such as a ``torch.utils.data.DataLoader``: a tensor ``(n, ...)``, or
+            several in a tuple or a list, in every batch of the same types and, but for
+            n, shapes. Python's numbers come as float64: convert them in the data set.
         folder: where to write ``0.npy``, ``1.npy``, ..., one for each tensor of a
             batch; it may not hold them already.
+        at_most: the number of examples beyond which a stream that does not know its
+            length is taken for one without an end.
 
     Returns:
         The tensors ``(N, ...)``. In another session, :func:`from_disk` gives them
         without reading the stream again.
 
     Raises:
-        ValueError: if there are no batches, or they are not alike.
+        ValueError: if there are no batches, they are not alike, or they are not each
+            example once.
         FileExistsError: if the files are there already.
 
     Example:
         >>> import tempfile
-        >>> from torch.utils.data import DataLoader, TensorDataset
+        >>> from torch.utils.data import TensorDataset
         >>> loader = DataLoader(
         ...     TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 1])),
         ...     batch_size=2,
@@ -305,6 +317,7 @@ def to_disk(
         >>> folder.cleanup()
     """
     check_instance("folder", folder, str | Path, '"data"')
+    check_count("at_most", at_most)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "0.npy").exists():
@@ -312,31 +325,18 @@ def to_disk(
             f"{folder} holds data already: take from_disk({str(folder)!r}), or "
             "another folder"
         )
-    kinds, number, files = None, 0, []
+    loader = isinstance(batches, DataLoader)
+    numbered = loader and not isinstance(batches.dataset, IterableDataset)
+    if numbered:
+        _check_numbered(batches)
+    elif loader and batches.drop_last:
+        raise ValueError(f"batches leaves the last examples out: {_WHOLE}")
+    # Each worker goes through the stream of an IterableDataset, in turn.
+    workers = batches.num_workers if loader and not numbered else 0
+    kinds, number, files, before, twins = None, 0, [], None, workers > 1
     try:
-        for batch in batches:
-            batch = [batch] if isinstance(batch, Tensor) else batch
-            if (
-                not isinstance(batch, (tuple, list))
-                or not batch
-                or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)
-            ):
-                given = (
-                    [type(x).__name__ for x in batch]
-                    if isinstance(batch, (tuple, list))
-                    else type(batch).__name__
-                )
-                raise ValueError(
-                    "batches must give tensors with the examples on their first "
-                    f"axis, such as (x, y), but gave {given}"
-                )
-            try:
-                arrays = [tensor.detach().cpu().numpy() for tensor in batch]
-            except TypeError as error:
-                raise ValueError(
-                    "batches hold a type that NumPy's files have not, "
-                    f"{[x.dtype for x in batch]}: convert it"
-                ) from error
+        for turn, batch in enumerate(batches):
+            arrays = _arrays(batch)
             if kinds is None:
                 kinds = [(array.dtype, array.shape[1:]) for array in arrays]
                 files = [
@@ -354,12 +354,29 @@ def to_disk(
             for file, array in zip(files, arrays, strict=True):
                 file.write(np.ascontiguousarray(array).data)
             number += len(arrays[0])
+            if number > at_most and not numbered:
+                raise ValueError(
+                    f"batches has more than at_most = {at_most:,} examples, and may "
+                    "have no end: cut it by itertools.islice, or give a larger at_most"
+                )
+            twins = twins and (turn % workers == 0 or _alike(before, arrays))
+            before = arrays
         if number == 0:
             raise ValueError(
                 "batches has no examples: a stream that was read before may be at its "
                 "end"
             )
+        if twins and turn > 0:
+            raise ValueError(
+                f"batches gives each example {workers} times, once for each of its "
+                "workers: share the examples out by get_worker_info, or give "
+                "num_workers=0"
+            )
         _write_heads(files, kinds, number)
+        for file in files:
+            file.flush()
+        if not numbered and not isinstance(batches, Iterator):
+            _check_second_pass(batches, from_disk(folder))
     except BaseException:
         for file in files:
             Path(file.name).unlink()
@@ -368,6 +385,140 @@ def to_disk(
         for file in files:
             file.close()
     return from_disk(folder)
+
+
+_LOOKS = 64  # examples that are read twice
+_WHOLE = "give the DataLoader drop_last=False"
+_ONCE = (
+    "A posterior counts each example once: leave the sampler out, and where examples "
+    "are to count more, write their weights into the likelihood, as one more tensor "
+    "beside x and y"
+)
+_CHANGED = (
+    "so something changes them at random, such as an augmentation, and the posterior "
+    "would be that of one such pass: take the data without it"
+)
+
+
+def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
+    """Take a batch as arrays with the examples on their first axis."""
+    batch = [batch] if isinstance(batch, Tensor) else batch
+    if (
+        not isinstance(batch, (tuple, list))
+        or not batch
+        or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)
+    ):
+        given = (
+            [type(x).__name__ for x in batch]
+            if isinstance(batch, (tuple, list))
+            else type(batch).__name__
+        )
+        raise ValueError(
+            "batches must give tensors with the examples on their first axis, such as "
+            f"(x, y), but gave {given}"
+        )
+    try:
+        return [tensor.detach().cpu().numpy() for tensor in batch]
+    except TypeError as error:
+        raise ValueError(
+            "batches hold a type that NumPy's files have not, "
+            f"{[x.dtype for x in batch]}: convert it"
+        ) from error
+
+
+def _alike(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    """Tell whether arrays are the same up to rounding, NaN being NaN."""
+    return all(
+        one.shape == other.shape and np.allclose(one, other, equal_nan=True)
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def _check_numbered(loader: DataLoader) -> None:
+    """Raise a ValueError unless a pass of a loader has each example of its data set
+    once, and always with the same values. The random numbers of the pass that follows
+    stay what they are.
+    """
+    data, batched = loader.dataset, loader.batch_sampler is not None
+    order = loader.batch_sampler if batched else loader.sampler
+    sampler = getattr(order, "sampler", order)
+    name, generator = type(sampler).__name__, getattr(sampler, "generator", None)
+    state = None if generator is None else generator.get_state()
+    seen, places = set(), []
+    with torch.random.fork_rng(devices=[]):
+        for entry in order:
+            keys = entry.tolist() if isinstance(entry, Tensor | np.ndarray) else entry
+            keys = keys if isinstance(keys, list) else [keys]
+            places += keys if batched else [entry]
+            for key in map(_key, keys):
+                if key in seen:
+                    raise ValueError(
+                        f"batches gives example {key} more than once in a pass, by its "
+                        f"{name}. {_ONCE}"
+                    )
+                seen.add(key)
+        if generator is not None:
+            generator.set_state(state)
+        # the part that somebody names is the data
+        whole = sampler if isinstance(sampler, SubsetRandomSampler) else data
+        counted = hasattr(whole, "__len__") and all(
+            isinstance(k, Integral) for k in seen
+        )
+        if counted and len(seen) < len(whole):
+            cut = getattr(order, "drop_last", False)
+            remedy = f"leave its {name} out; torch.utils.data.Subset(...) names a part"
+            raise ValueError(
+                f"batches leaves {len(whole) - len(seen)} of {len(whole)} examples "
+                f"out: {_WHOLE if cut else remedy}"
+            )
+        number = max(1, _LOOKS * len(places) // max(1, len(seen)))
+        few = places[:: -(-len(places) // number) or 1]
+        twice = DataLoader(
+            data,
+            len(few) if batched else None,
+            sampler=few + few,
+            collate_fn=loader.collate_fn,
+            num_workers=min(loader.num_workers, 1),
+            worker_init_fn=loader.worker_init_fn,
+            multiprocessing_context=loader.multiprocessing_context,
+        )
+        looks = [_arrays(batch) for batch in twice] if few else []
+    half = len(looks) // 2
+    if not all(map(_alike, looks[:half], looks[half:])):
+        raise ValueError(f"batches gives two values of one example, {_CHANGED}")
+
+
+def _key(key: object) -> object:
+    """Take a sampler's key of an example as something that a set may hold."""
+    key = key.item() if isinstance(key, Tensor) else key
+    return key if isinstance(key, Hashable) else str(key)
+
+
+def _check_second_pass(batches: Iterable, found: Sequence[Tensor]) -> None:
+    """Raise a ValueError if what is read again is not what was found, up to its order.
+
+    The global random numbers stay what they are.
+    """
+    first, number, total = [tensor.numpy() for tensor in found], 0, 0
+    ordered = True
+    with torch.random.fork_rng(devices=[]):
+        for batch in batches:
+            arrays = _arrays(batch)
+            size = len(arrays[0])
+            rows = [array[number : number + size] for array in first]
+            ordered = ordered and _alike(rows, arrays)
+            number, total = number + size, total + _sum_of_rows(arrays)
+            if number > len(first[0]) or (ordered and number >= _LOOKS):
+                break
+    # a stream that goes on where it was, and not from its beginning, has nothing more
+    if number > 0 and not ordered and total != _sum_of_rows(first):
+        raise ValueError(f"batches gives other values in a second pass, {_CHANGED}")
+
+
+def _sum_of_rows(arrays: Sequence[np.ndarray]) -> int:
+    """Add up the hashes of rows: a number for what they are, in whatever order."""
+    rows = zip(*arrays, strict=True)
+    return sum(hash(b"".join(x.tobytes() for x in row)) for row in rows)
 
 
 def from_disk(folder: str | Path) -> tuple[Tensor, ...]:

@@ -96,12 +96,17 @@ def mathml(tex: str, display: bool) -> str:
 
 class Renderer(mistune.HTMLRenderer):
     """Markdown to HTML without any HTML of its author's, any picture from elsewhere, or
-    any link that runs something.
+    any link: nothing that leads away from the page.
     """
 
     def __init__(self):
-        super().__init__(escape=True, allow_harmful_protocols=False)
+        super().__init__(escape=True)
         self.formulas = FORMULAS
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        """Write out where a link would lead; ``text`` is HTML already."""
+        address = html.escape(url)
+        return text if text == address else f"{text} ({address})"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         """Name a picture, because it is not here."""

@@ -17,7 +17,19 @@ import pyro
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    get_worker_info,
+)
 
 from booklib.datasets import from_disk, to_disk
 from sgmc import sample
@@ -147,6 +159,199 @@ def test_nothing_is_overwritten_or_made_up(generator, tmp_path):
         to_disk(loader(generator)[1], tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no data.*to_disk"):
         from_disk(tmp_path / "elsewhere")
+
+
+NUMBERS = torch.arange(23.0)
+DATA = TensorDataset(NUMBERS)
+WEIGHTS = torch.arange(1.0, 24)
+
+
+class Endless(RandomSampler):
+    """Goes through the data again and again, as samplers of runs without epochs do."""
+
+    def __iter__(self):
+        while True:
+            yield from super().__iter__()
+
+
+class Changing(Dataset):
+    """Examples of which the last few change by a random number."""
+
+    def __init__(self, number=200, changing=180, draw=lambda: torch.rand(())):
+        self.number, self.changing, self.draw = number, changing, draw
+
+    def __len__(self):
+        return self.number
+
+    def __getitem__(self, index):
+        index = torch.as_tensor(index)
+        return index + (index >= self.changing) * self.draw()
+
+
+class Stream(IterableDataset):
+    """Numbers, shared out among the workers or not, shuffled or not, changed or not."""
+
+    def __init__(self, number=23, shared=True, shuffled=False, changed=0.0, rounds=1):
+        self.number, self.shared, self.shuffled = number, shared, shuffled
+        self.changed, self.rounds = changed, rounds
+
+    def __iter__(self):
+        worker, order = get_worker_info(), torch.arange(self.number)
+        for _ in range(self.rounds):
+            if self.shuffled:
+                order = torch.randperm(self.number)
+            for index in order.tolist():
+                if (
+                    worker is None
+                    or not self.shared
+                    or index % worker.num_workers == (worker.id)
+                ):
+                    yield index + self.changed * torch.rand(())
+
+
+def mixed(examples):
+    """Put examples together in shares that are drawn, as mixup does."""
+    together = torch.utils.data.default_collate(examples)[0]
+    share = torch.rand(())
+    return share * together + (1 - share) * together.flip(0)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        DataLoader(DATA, 5),
+        DataLoader(DATA, 5, shuffle=True),
+        DataLoader(DATA, 23, drop_last=True),  # drops nothing
+        DataLoader(TensorDataset(NUMBERS[:, None]), None),  # batches of one
+        DataLoader(DATA, None, sampler=BatchSampler(RandomSampler(DATA), 5, False)),
+        DataLoader(DATA, batch_sampler=BatchSampler(range(22, -1, -1), 5, False)),
+        DataLoader(DATA, batch_sampler=[torch.arange(9), torch.arange(9, 23)]),
+        DataLoader(DATA, 5, sampler=WeightedRandomSampler(WEIGHTS, 23, False)),
+        DataLoader(DATA, 5, sampler=DistributedSampler(DATA, 1, 0)),
+        DataLoader(DATA, 5, num_workers=2),
+        DataLoader(Stream(), 5),
+        DataLoader(Stream(), 5, num_workers=2),
+        DataLoader(Stream(shuffled=True), 5),
+        list(DataLoader(DATA, 5)),
+        iter(DataLoader(Stream(changed=1e-9), 5)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_streams_of_each_example_once_are_taken_in_any_order(batches, tmp_path):
+    (found,) = to_disk(batches, tmp_path)
+    torch.testing.assert_close(found.flatten().sort().values, NUMBERS)
+
+
+def test_parts_that_are_named_are_taken(tmp_path):
+    chosen = [3, 1, 20]
+    for place, batches in enumerate(
+        [
+            DataLoader(DATA, 2, sampler=SubsetRandomSampler(chosen)),
+            DataLoader(Subset(DATA, chosen), 2),
+        ]
+    ):
+        (found,) = to_disk(batches, tmp_path / str(place))
+        assert found.sort().values.tolist() == [1, 3, 20]
+
+
+def test_not_a_number_and_equal_examples_are_no_change(tmp_path):
+    data = torch.tensor([[1.0, torch.nan], [1.0, torch.nan], [torch.inf, 0.0]])
+    for place, batches in enumerate(
+        [DataLoader(TensorDataset(data), 2), list(data.split(2)), list(data.split(1))]
+    ):
+        (found,) = to_disk(batches, tmp_path / str(place))
+        torch.testing.assert_close(found, data, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        (DataLoader(DATA, 5, drop_last=True), r"leaves 3 of 23 .*drop_last=False"),
+        (
+            DataLoader(DATA, batch_sampler=BatchSampler(range(23), 5, True)),
+            r"leaves 3 of 23 .*drop_last=False",
+        ),
+        (
+            DataLoader(DATA, 5, drop_last=True, sampler=SubsetRandomSampler([0, 1, 2])),
+            r"leaves 3 of 3 .*drop_last=False",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=WeightedRandomSampler(WEIGHTS, 23)),
+            r"more than once.*WeightedRandomSampler.*weights into the likelihood",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=RandomSampler(DATA, True)),
+            r"more than once.*RandomSampler",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=RandomSampler(DATA, num_samples=20)),
+            r"leaves 3 of 23 .*RandomSampler out.*Subset",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=RandomSampler(DATA, num_samples=46)),
+            r"more than once.*RandomSampler",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=DistributedSampler(DATA, 2, 0)),
+            r"leaves 11 of 23 .*DistributedSampler out",
+        ),
+        (
+            DataLoader(DATA, 5, sampler=SubsetRandomSampler([0, 1, 1])),
+            r"example 1 more than once",
+        ),
+        (DataLoader(DATA, 5, sampler=Endless(DATA)), r"more than once.*Endless"),
+        (
+            DataLoader(DATA, batch_sampler=[[0, 1, 2], torch.tensor([2, 3])]),
+            r"example 2 more than once",
+        ),
+        (DataLoader(Changing(), 5), r"two values.*augmentation.*without it"),
+        (DataLoader(Changing(), 5, num_workers=1), r"two values of one example"),
+        (
+            DataLoader(Changing(), None, sampler=BatchSampler(range(200), 9, False)),
+            r"two values of one example",
+        ),
+        (
+            DataLoader(Changing(draw=lambda: np.random.rand()), 5, shuffle=True),
+            r"two values of one example",
+        ),
+        (DataLoader(DATA, 5, collate_fn=mixed), r"two values of one example"),
+        (DataLoader(Stream(), 5, drop_last=True), r"last.*drop_last=False"),
+        (
+            DataLoader(Stream(shared=False), 5, num_workers=2),
+            r"example 2 times.*get_worker_info.*num_workers=0",
+        ),
+        (DataLoader(Stream(changed=1.0), 5), r"other values in a second pass"),
+        (
+            DataLoader(Stream(changed=0.1, shuffled=True), 5),
+            r"other values in a second pass",
+        ),
+        (
+            DataLoader(Stream(rounds=10**9), 5),
+            r"more than at_most = 1,000 .*islice.*larger at_most",
+        ),
+    ],
+)
+def test_streams_that_are_not_each_example_once_are_refused(batches, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        to_disk(batches, tmp_path, at_most=1_000)
+    assert not list(tmp_path.iterdir())
+
+
+def test_looking_leaves_the_order_of_the_pass_alone(tmp_path):
+    """With a generator of the loader's own, and with the global one."""
+    for place, make in enumerate([lambda: torch.Generator(), lambda: None]):
+        orders = []
+        for write in (False, True):
+            generator = make()
+            (generator or torch).manual_seed(3)
+            loader = DataLoader(DATA, 5, shuffle=True, generator=generator)
+            orders.append(
+                to_disk(loader, tmp_path / str(place))[0]
+                if write
+                else torch.cat([x for (x,) in loader])
+            )
+            orders.append(torch.rand(1, generator=generator))
+        assert torch.equal(orders[0], orders[2]) and orders[1] == orders[3]
 
 
 # 328 MB, of which a minibatch has 49 MB: more than malloc keeps for itself
