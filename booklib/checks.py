@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_tensor
+from sgmc.checks import check_instance, check_tensor
+from sgmc.draws import Draws
 
 
 def check_probabilities(name: str, value: Any, *axes: str) -> None:
@@ -29,6 +30,29 @@ def check_probabilities(name: str, value: Any, *axes: str) -> None:
             f"{smallest:.4g} and sum to "
             f"{float(sums.min()):.4g}...{float(sums.max()):.4g}: give no logits or logs"
         )
+
+
+def check_draws(name: str, value: Any, *statistics: str) -> None:
+    """Raise a ValueError unless ``value`` is draws in one tensor, with statistics of
+    these names.
+
+    Example:
+        >>> check_draws("draws", Draws(torch.zeros(3, 2, 1)), "weight")
+        Traceback (most recent call last):
+        ValueError: draws must have the statistic weight, but has none
+    """
+    check_instance(name, value, Draws, "Draws(samples)")
+    if isinstance(value.samples, dict):
+        raise ValueError(
+            f"{name} must have positions in one tensor, but has {[*value.samples]}: "
+            "sample without collect"
+        )
+    for statistic in statistics:
+        if statistic not in value.statistics:
+            raise ValueError(
+                f"{name} must have the statistic {statistic}, but has "
+                f"{', '.join(value.statistics) or 'none'}"
+            )
 
 
 def check_edges(edges: Tensor) -> None:

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_instance, shown
+from booklib.checks import check_draws
+from sgmc.checks import (
+    check_count,
+    check_dims,
+    check_instance,
+    check_positive,
+    check_seed,
+    check_tensor,
+    shown,
+)
 from sgmc.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian
@@ -48,10 +57,14 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
     Returns:
         Wⱼ ``(J, dim, dim)``, with the sum I.
 
+    Raises:
+        ValueError: if these are no covariances.
+
     Example:
         >>> inverse_covariance_weights(torch.tensor([[[1.0]], [[3.0]]])).flatten()
         tensor([0.7500, 0.2500])
     """
+    _check_covariances(covariances)
     precisions = torch.linalg.inv(covariances)
     return torch.linalg.solve(precisions.sum(0), precisions)
 
@@ -93,6 +106,16 @@ def weighted_average(parts: Sequence[Draws], weights: Tensor | None = None) -> D
         return _averaged(
             parts, torch.einsum("cjab,jtcb->tca", torch.stack(by_chain), stacked)
         )
+    check_tensor("weights", weights, "J", "dim", "dim")
+    number, dim = len(stacked), stacked.shape[-1]
+    total = weights.double().sum(0)
+    if weights.shape != (number, dim, dim) or not torch.allclose(
+        total, torch.eye(dim, dtype=total.dtype), atol=1e-4
+    ):
+        raise ValueError(
+            f"weights must be ({number}, {dim}, {dim}) with the sum I, but they are "
+            f"{tuple(weights.shape)} with the sum {total.tolist()}"
+        )
     return _averaged(parts, torch.einsum("jab,jtcb->tca", weights.to(stacked), stacked))
 
 
@@ -107,6 +130,9 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
     Returns:
         N(μ, Σ), which knows its mean, its covariance and exact draws.
 
+    Raises:
+        ValueError: if these are no means and covariances of J Gaussians.
+
     Example:
         >>> law = gaussian_product(
         ...     torch.tensor([[0.0], [4.0]]), torch.tensor([[[1.0]], [[3.0]]])
@@ -114,6 +140,14 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
         >>> law.mean, law.covariance
         (tensor([1.]), tensor([[0.7500]]))
     """
+    check_tensor("means", means, "J", "dim")
+    _check_covariances(covariances)
+    check_dims(means=means, covariances=covariances)
+    if len(means) != len(covariances):
+        raise ValueError(
+            "means and covariances must be (J, dim) and (J, dim, dim), but they are "
+            f"{tuple(means.shape)} and {tuple(covariances.shape)}"
+        )
     mean = (inverse_covariance_weights(covariances) @ means[..., None]).sum(0)[:, 0]
     covariance = torch.linalg.inv(torch.linalg.inv(covariances).sum(0))
     return Gaussian((covariance + covariance.T) / 2, mean)
@@ -141,6 +175,9 @@ def candidates(
         The candidates ``(num_samples, chains, dim)`` float64, with the statistic
         ``log_density`` ``(num_samples, chains)``, which is known up to a constant.
 
+    Raises:
+        ValueError: if an argument is out of its range.
+
     Example:
         >>> drawn = candidates(
         ...     Gaussian.standard(2, torch.float64), num_samples=10, chains=4
@@ -148,6 +185,11 @@ def candidates(
         >>> drawn.samples.shape, drawn.statistics["log_density"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
+    check_instance("law", law, Gaussian, "gaussian_product(means, covariances)")
+    check_count("num_samples", num_samples)
+    check_count("chains", chains)
+    check_seed("seed", seed)
+    check_positive("degrees", degrees)
     generator = Generator().manual_seed(seed)
     root = torch.linalg.cholesky(law.covariance.double())
     normal = torch.randn(
@@ -179,6 +221,8 @@ def energies(part: Potential, positions: Tensor) -> Tensor:
         >>> energies(Gaussian.standard(2), torch.zeros(5, 3, 2)).shape
         torch.Size([5, 3])
     """
+    check_instance("part", part, Potential, "a part of shards(posterior, 3)")
+    check_tensor("positions", positions, "num_samples", "chains", "dim")
     data = getattr(part, "data", ())
     types = [tensor.dtype for tensor in data if tensor.is_floating_point()]
     flat = positions.flatten(0, 1).to(types[0] if types else positions.dtype)
@@ -207,7 +251,8 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         one: ``weighted_mean("weight")`` averages each chain by them.
 
     Raises:
-        ValueError: if an energy is NaN, or none is finite.
+        ValueError: if an energy is NaN, none is finite, or they are not those of the
+            candidates.
 
     Example:
         >>> target = Gaussian.standard(1, torch.float64)
@@ -223,7 +268,19 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         >>> bool(weighed.weighted_mean("weight").mean().abs() < 0.02)
         True
     """
+    check_draws("drawn", drawn, "log_density")
     log_density = drawn.statistics["log_density"]
+    if isinstance(parts, Tensor) or not isinstance(parts, Sequence) or not parts:
+        raise ValueError(
+            "parts must be a list of energies, one tensor for each part, but it is "
+            f"{shown(parts)}"
+        )
+    for number, part in enumerate(parts):
+        if not isinstance(part, Tensor) or part.shape != log_density.shape:
+            raise ValueError(
+                f"part {number} of parts must be the energies of the candidates, "
+                f"{tuple(log_density.shape)}, but it is {shown(part)}"
+            )
     log_weight = -torch.stack([part.double() for part in parts]).sum(0) - log_density
     wrong = int((log_weight.isnan() | log_weight.isposinf()).sum())
     if wrong:
@@ -254,6 +311,7 @@ def effective_share(drawn: Draws) -> float:
         ... )
         0.5
     """
+    check_draws("drawn", drawn, "weight")
     weight = drawn.statistics["weight"].double()
     return float(weight.sum().square() / (weight.numel() * weight.square().sum()))
 
@@ -262,14 +320,34 @@ def _stack(parts: Sequence[Draws]) -> Tensor:
     """Put the draws of all parts together: ``(J, num_samples, chains, dim)``
     float64.
     """
-    if isinstance(parts, Draws) or not isinstance(parts, Sequence):
+    if isinstance(parts, Draws) or not isinstance(parts, Sequence) or not parts:
         raise ValueError(
             "parts must be a list of Draws, one for each part, such as "
             f"[Draws(samples), ...], but it is {shown(parts)}"
         )
     for number, part in enumerate(parts):
-        check_instance(f"part {number} of parts", part, Draws, "Draws(samples)")
+        check_draws(f"part {number} of parts", part)
+        if part.samples.shape != parts[0].samples.shape:
+            raise ValueError(
+                f"parts must have draws of one shape, but part {number} has "
+                f"{tuple(part.samples.shape)} and part 0 "
+                f"{tuple(parts[0].samples.shape)}"
+            )
     return torch.stack([part.samples.double() for part in parts])
+
+
+def _check_covariances(covariances: Tensor) -> None:
+    """Raise a ValueError unless these are covariances ``(J, dim, dim)``."""
+    check_tensor("covariances", covariances, "J", "dim", "dim")
+    if (
+        covariances.shape[1] != covariances.shape[2]
+        or (covariances - covariances.mT).abs().max() > 1e-4 * covariances.abs().max()
+        or torch.linalg.cholesky_ex(covariances).info.any()
+    ):
+        raise ValueError(
+            "covariances must be symmetric and positive definite (J, dim, dim), but "
+            f"they are not, {tuple(covariances.shape)}"
+        )
 
 
 def _moments(draws: Tensor) -> tuple[Tensor, Tensor]:

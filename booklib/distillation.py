@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from booklib.checks import check_probabilities
+from booklib.checks import check_draws, check_probabilities
+from sgmc.checks import (
+    check_count,
+    check_instance,
+    check_non_negative,
+    check_seed,
+    check_tensor,
+    shown,
+)
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior, Softmax
 
@@ -50,6 +58,9 @@ def lessons(
         Inputs ``((1 + copies)·n, ...)`` and averaged predictions, ``(..., classes)``
         for a softmax, both of the inputs' dtype.
 
+    Raises:
+        ValueError: if an argument is out of its range.
+
     Example:
         >>> from torch import nn
         >>> teacher = NetworkPosterior(
@@ -66,6 +77,18 @@ def lessons(
         (torch.Size([40, 4]), tensor([0.3333, 0.3333, 0.3333]))
         >>> student = NetworkPosterior(nn.Linear(4, 3), *data, likelihood=SoftTargets())
     """
+    check_instance("teacher", teacher, NetworkPosterior, "NetworkPosterior(...)")
+    check_draws("draws", draws)
+    check_tensor("inputs", inputs, "...")
+    known = teacher.data[0]
+    if inputs.shape[1:] != known.shape[1:] or inputs.dtype != known.dtype:
+        raise ValueError(
+            f"inputs must be like those of the teacher, {shown(known)}, but they are "
+            f"{shown(inputs)}"
+        )
+    check_count("copies", copies, at_least=0)
+    check_non_negative("noise_std", noise_std)
+    check_seed("seed", seed)
     generator = Generator(inputs.device).manual_seed(seed)
     noise = torch.randn(
         copies,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from booklib.checks import check_edges, check_probabilities
+from sgmc.checks import check_positive, check_tensor
 
 
 class NotMixedError(ValueError):
@@ -76,10 +77,15 @@ def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tenso
     Returns:
         Probabilities ``(n, k + 1)`` float64.
 
+    Raises:
+        ValueError: if an argument is out of its range.
+
     Example:
         >>> bin_mixtures(torch.tensor([[0.0], [2.0]]), 1.0, torch.tensor([0.0, 2.0]))
         tensor([[0.2614, 0.4772, 0.2614]], dtype=torch.float64)
     """
+    check_tensor("outputs", outputs, "draws", "n")
+    check_positive("noise_variance", noise_variance)
     check_edges(edges)
     edges, below = (
         edges.double(),
@@ -102,10 +108,14 @@ def function_space_rhat(values: Tensor) -> Tensor:
     their own R̂ says little (Izmailov et al., 2021).
 
     Args:
-        values: predictions of single draws, ``(num_samples, chains, ...)``.
+        values: predictions of single draws, ``(num_samples, chains, ...)``, four and
+            more of two chains and more.
 
     Returns:
         R̂ of each, in the shape of one draw, float64; NaN where all draws are the same.
+
+    Raises:
+        ValueError: if there is nothing to compare.
 
     Example:
         >>> values = torch.randn(100, 4, 3, generator=torch.Generator().manual_seed(0))
@@ -113,6 +123,12 @@ def function_space_rhat(values: Tensor) -> Tensor:
         >>> function_space_rhat(values) > 1.1
         tensor([False,  True, False])
     """
+    check_tensor("values", values, "...")
+    if values.ndim < 2 or len(values) < 4 or values.shape[1] < 2:
+        raise ValueError(
+            "values must be of at least 2 chains with 4 draws each, which can be "
+            f"compared, but they are {tuple(values.shape)}"
+        )
     import arviz  # here, because it takes a second to import and distances do without
 
     data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
@@ -194,10 +210,18 @@ def expected_distance(deviations: Tensor, *numbers: float) -> float:
         deviations: σₖ(x), ``(n, classes)``.
         numbers: of draws; with a single one the other average is exact.
 
+    Raises:
+        ValueError: if no number is given, or an argument is out of its range.
+
     Example:
         >>> round(expected_distance(torch.tensor([[0.1, 0.1]]), 50, 50), 6)
         0.015958
     """
+    check_tensor("deviations", deviations, "n", "classes")
+    if not numbers:
+        raise ValueError("numbers must be at least one number of draws, but are none")
+    for number in numbers:
+        check_positive("numbers", number)
     scale = math.sqrt(2 / math.pi) * math.sqrt(sum(1 / number for number in numbers))
     return float(0.5 * scale * deviations.double().sum(-1).mean())
 

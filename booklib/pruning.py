@@ -4,6 +4,8 @@ import dataclasses
 
 import torch
 
+from booklib.checks import check_draws
+from sgmc.checks import check_share
 from sgmc.draws import Draws
 
 
@@ -17,6 +19,9 @@ def prune(draws: Draws, share: float) -> Draws:
         share: of a chain's weights, from 0 to less than 1; a number of weights that is
             not whole is rounded down.
 
+    Raises:
+        ValueError: if an argument is out of its range, or a statistic is missing.
+
     Example:
         >>> statistics = {
         ...     "mean": torch.tensor([[[1.0, -2.0]]]),
@@ -25,6 +30,8 @@ def prune(draws: Draws, share: float) -> Draws:
         >>> prune(Draws(torch.tensor([[[1.1, -1.5]]]), statistics), 0.5).samples
         tensor([[[1.1000, 0.0000]]])
     """
+    check_draws("draws", draws, "mean", "std")
+    check_share("share", share)
     signal = (draws.statistics["mean"] / draws.statistics["std"])[0].abs()
     pruned = signal.argsort(-1)[:, : int(share * signal.shape[-1])]
     kept = torch.ones_like(signal, dtype=torch.bool).scatter(-1, pruned, False)

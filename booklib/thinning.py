@@ -7,6 +7,7 @@ import dataclasses
 import torch
 from torch import Tensor
 
+from sgmc.checks import check_count, check_instance, check_tensor
 from sgmc.draws import Draws
 
 
@@ -26,7 +27,7 @@ def thin(draws: Draws, number: int) -> Draws:
         had, and ``index``, their places in the row.
 
     Raises:
-        ValueError: if there are fewer draws than are to be kept.
+        ValueError: if no draws are to be kept, or more than there are.
 
     Example:
         >>> thin(Draws(torch.arange(9.0).view(9, 1, 1)), 3).samples.flatten()
@@ -63,7 +64,8 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
         how far the mean feature of the first few, up to each, is from that of all.
 
     Raises:
-        ValueError: if there are fewer draws than are to be kept.
+        ValueError: if no draws are to be kept, or more than there are, or the inner
+            products are not theirs.
 
     Example:
         >>> features = torch.tensor([[0.0], [1.0], [2.0], [5.0]])
@@ -71,7 +73,13 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
         >>> few.samples.flatten(), few.statistics["distance"].flatten()
         (tensor([2., 1., 5.]), tensor([0.0000, 0.5000, 0.6667], dtype=torch.float64))
     """
-    _total(draws, number)  # are there as many?
+    total = _total(draws, number)
+    check_tensor("gram", gram, "n", "n")
+    if gram.shape != (total, total):
+        raise ValueError(
+            f"gram must be ({total}, {total}), for {total} draws of all chains, but it "
+            f"is {tuple(gram.shape)}"
+        )
     gram = gram.double()
     means = gram.mean(0)
     centred = gram - means - means[:, None] + means.mean()
@@ -99,6 +107,8 @@ def _first(draws: Draws) -> Tensor:
 
 
 def _total(draws: Draws, number: int) -> int:
+    check_instance("draws", draws, Draws, "Draws(samples)")
+    check_count("number", number)
     total = _first(draws).shape[:2].numel()
     if number > total:
         raise ValueError(

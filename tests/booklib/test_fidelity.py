@@ -236,6 +236,18 @@ def test_exact_draws_come_no_closer_than_the_proposition_says():
             lambda: error_floor(torch.ones(3, 1, 2) / 2),
             r"even.*chains.*\b3\b",
         ),
+        (lambda: expected_distance(torch.ones(2, 2)), r"numbers must be at least one"),
+        (
+            lambda: expected_distance(torch.ones(2, 2), 5, 0),
+            r"numbers.*positive.*\b0\b",
+        ),
+        (lambda: function_space_rhat(torch.zeros(9, 1, 3)), r"2 chains.*\(9, 1, 3\)"),
+        (lambda: function_space_rhat(torch.zeros(3, 2, 3)), r"4 draws.*\(3, 2, 3\)"),
+        (
+            lambda: function_space_rhat(torch.full((9, 2), torch.nan)),
+            r"values must be finite",
+        ),
+        (lambda: bin_mixtures(torch.zeros(2, 1), 0.0, torch.arange(2)), r"noise_v"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, message):

@@ -228,18 +228,28 @@ def mixed(examples):
         DataLoader(DATA, batch_sampler=[torch.arange(9), torch.arange(9, 23)]),
         DataLoader(DATA, 5, sampler=WeightedRandomSampler(WEIGHTS, 23, False)),
         DataLoader(DATA, 5, sampler=DistributedSampler(DATA, 1, 0)),
-        DataLoader(DATA, 5, num_workers=2),
         DataLoader(Stream(), 5),
-        DataLoader(Stream(), 5, num_workers=2),
         DataLoader(Stream(shuffled=True), 5),
         list(DataLoader(DATA, 5)),
         iter(DataLoader(Stream(changed=1e-9), 5)),
     ],
 )
-@pytest.mark.filterwarnings("ignore:This DataLoader will create")
 def test_streams_of_each_example_once_are_taken_in_any_order(batches, tmp_path):
     (found,) = to_disk(batches, tmp_path)
     torch.testing.assert_close(found.flatten().sort().values, NUMBERS)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+def test_workers_give_each_example_once_or_are_refused(tmp_path):
+    for place, data in enumerate((DATA, Stream())):
+        (found,) = to_disk(DataLoader(data, 5, num_workers=2), tmp_path / str(place))
+        torch.testing.assert_close(found.sort().values, NUMBERS)
+    for data, message in (
+        (Stream(shared=False), r"example 2 times.*get_worker_info.*num_workers=0"),
+        (Changing(), r"two values of one example"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            to_disk(DataLoader(data, 5, num_workers=2), tmp_path / "new")
 
 
 def test_parts_that_are_named_are_taken(tmp_path):
@@ -305,7 +315,6 @@ def test_not_a_number_and_equal_examples_are_no_change(tmp_path):
             r"example 2 more than once",
         ),
         (DataLoader(Changing(), 5), r"two values.*augmentation.*without it"),
-        (DataLoader(Changing(), 5, num_workers=1), r"two values of one example"),
         (
             DataLoader(Changing(), None, sampler=BatchSampler(range(200), 9, False)),
             r"two values of one example",
@@ -316,10 +325,6 @@ def test_not_a_number_and_equal_examples_are_no_change(tmp_path):
         ),
         (DataLoader(DATA, 5, collate_fn=mixed), r"two values of one example"),
         (DataLoader(Stream(), 5, drop_last=True), r"last.*drop_last=False"),
-        (
-            DataLoader(Stream(shared=False), 5, num_workers=2),
-            r"example 2 times.*get_worker_info.*num_workers=0",
-        ),
         (DataLoader(Stream(changed=1.0), 5), r"other values in a second pass"),
         (
             DataLoader(Stream(changed=0.1, shuffled=True), 5),

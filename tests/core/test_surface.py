@@ -15,7 +15,14 @@ import pytest
 import torch
 from torch import nn
 
-from booklib import approximations
+from booklib import (
+    approximations,
+    consensus,
+    distillation,
+    fidelity,
+    pruning,
+    thinning,
+)
 from sgmc import (
     checkpoints,
     draws,
@@ -40,6 +47,10 @@ LOGISTIC = posteriors.LogisticRegression(INPUTS, LABELS.float(), batch_size=3)
 WEIGHTS = {"step_size": torch.ones(30, 3)}
 DRAWS = draws.Draws(torch.randn(30, 3, 2, generator=GENERATOR), WEIGHTS)
 DATA = dict(inputs=INPUTS, targets=LABELS.float(), batch_size=3)
+NETWORK = posteriors.NetworkPosterior(nn.Linear(2, 2), INPUTS, LABELS)
+LAWS = dict(means=torch.zeros(3, 2), covariances=torch.eye(2).repeat(3, 1, 1))
+CANDIDATES = consensus.candidates(targets.Gaussian.standard(2), 30, 3)
+SIGNALS = dict(mean=DRAWS.samples, std=torch.ones(30, 3, 2))
 RUN = dict(potential=NORMAL, position=START, seed=0)
 MORE = dict(num_samples=2, progress=False)
 ONE, TWO = torch.ones(2), torch.eye(2)
@@ -141,6 +152,35 @@ CALLS = {  # with arguments that are right
     approximations.snapshots: dict(
         RUN, **MORE, cycle_length=2, learning_rate=0.01, momentum_decay=0.1
     ),
+    consensus.gaussian_product: LAWS,
+    consensus.weighted_average: dict(
+        parts=[DRAWS, DRAWS], weights=torch.eye(2).repeat(2, 1, 1) / 2
+    ),
+    consensus.candidates: dict(
+        law=targets.Gaussian.standard(2), num_samples=3, chains=2, seed=0, degrees=5.0
+    ),
+    consensus.reweight: dict(
+        drawn=CANDIDATES, parts=[torch.zeros(30, 3), torch.ones(30, 3)]
+    ),
+    consensus.energies: dict(part=LOGISTIC, positions=torch.zeros(3, 2, 2)),
+    consensus.effective_share: dict(
+        drawn=draws.Draws(DRAWS.samples, {"weight": torch.ones(30, 3)})
+    ),
+    distillation.lessons: dict(
+        teacher=NETWORK,
+        draws=draws.Draws(torch.zeros(2, 2, NETWORK.dim)),
+        inputs=INPUTS,
+        copies=1,
+        seed=0,
+    ),
+    fidelity.bin_mixtures: dict(
+        outputs=torch.zeros(3, 2), noise_variance=1.0, edges=torch.arange(2.0)
+    ),
+    fidelity.predictive_distance: dict(first=TWO, second=TWO),
+    fidelity.error_floor: dict(predictions=TWO.repeat(2, 1, 1)),
+    pruning.prune: dict(draws=draws.Draws(DRAWS.samples, SIGNALS), share=0.5),
+    thinning.thin: dict(draws=DRAWS, number=4),
+    thinning.herd: dict(draws=DRAWS, number=4, gram=torch.eye(90)),
     draws.Draws: dict(samples=torch.zeros(3, 2, 1)),
     draws.Draws.pool: dict(runs=[DRAWS, draws.Draws(DRAWS.samples, WEIGHTS, seed=1)]),
     DRAWS.mean_and_standard_error: dict(function=torch.abs),
@@ -170,8 +210,8 @@ ALSO = {
 NOT_CALLED = {"Kernel", "DefaultSGHMC", "HalfStep", "tune", "matched_noise_estimate"}
 # right, but endless, numbers of steps
 ENDLESS = {"num_steps", "thinning", "warm_up", "max_steps", "cycle_length"}
-ENDLESS |= {"num_samples"}
-RUNS = [call for call in CALLS if {"position", "draws"} & CALLS[call].keys()]
+ENDLESS |= {"num_samples", "chains", "copies"}
+RUNS = [call for call in CALLS if {"position", "draws", "law"} & CALLS[call].keys()]
 
 
 def complaint(call, arguments, changed):
