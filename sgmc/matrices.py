@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any, TypeGuard, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -257,3 +258,17 @@ def as_matrix(
             f"smallest value or eigenvalue is {smallest:g}{remedy and f': {remedy}'}"
         )
     return matrix
+
+
+def in_double(values: Tensor) -> Tensor:
+    """Copy numbers to the CPU in float64, which not every device has, by NumPy, so that
+    a test can look for what PyTorch converts.
+
+    Example:
+        >>> in_double(torch.tensor([True, False]))
+        tensor([1., 0.], dtype=torch.float64)
+    """
+    values = values.detach().cpu()
+    if values.dtype == torch.bfloat16:  # which NumPy does not know
+        values = values.float()
+    return torch.from_numpy(values.numpy().astype(np.float64))

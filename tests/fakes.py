@@ -6,6 +6,8 @@ import math
 
 import torch
 from torch import Generator, Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
@@ -217,3 +219,19 @@ class Funnel(Potential):
         samples[:, 0] *= 3
         samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
         return samples
+
+
+class WithoutFloat64(TorchDispatchMode):
+    """A device without float64, such as Apple's: an error where PyTorch makes such a
+    tensor of others.
+    """
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        given, made = (
+            {x.dtype for x in tree_leaves(each) if isinstance(x, Tensor)}
+            for each in ((args, kwargs), out)
+        )
+        if DOUBLE in made and given and DOUBLE not in given:
+            raise TypeError(f"no float64 on this device: {function}")
+        return out

@@ -200,7 +200,7 @@ class SGHMC(WithTemperature[SGHMCState]):
         clipped, steps = statistics.get("clipped"), statistics["num_gradients"][-1]
         if clipped is None or not clipped.any():
             return []
-        share = float(clipped[-1].mean() / steps.double().mean())
+        share = float(clipped[-1].mean()) * steps.numel() / int(steps.sum())
         return [
             f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged "
             "over steps and chains; no noise was injected there, and the chain is too "

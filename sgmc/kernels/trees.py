@@ -209,8 +209,8 @@ def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
         "the mass",
     }
     return [
-        f"{int(found.sum())} of {found.numel()} trees ({found.double().mean():.2%}) "
-        + what
+        f"{(number := int(found.sum()))} of {found.numel()} trees "
+        f"({number / found.numel():.2%}) {what}"
         for name, what in remarks.items()
         if (found := statistics[name]).any()
     ]

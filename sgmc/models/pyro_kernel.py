@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.kernels.base import Kernel
+from sgmc.matrices import in_double
 from sgmc.models.functions import check_callable
 from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
 from sgmc.remarks import remark_disagreement, remark_target
@@ -108,7 +109,7 @@ class PyroKernel(MCMCKernel):
     def logging(self) -> dict[str, str]:
         """Give the means of what the last 50 steps learned, for the progress bar."""
         recent = _columns(self.infos[-50:]).items()
-        return {name: f"{float(x.double().mean()):.3g}" for name, x in recent}
+        return {name: f"{float(in_double(x).mean()):.3g}" for name, x in recent}
 
     def diagnostics(self) -> dict[str, Any]:
         """Give the samples whose step diverged and the mean acceptance, if the kernel

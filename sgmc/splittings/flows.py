@@ -27,7 +27,7 @@ from sgmc.checks import (
     check_positive,
 )
 from sgmc.integrators import Gradient
-from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix, in_double
 from sgmc.noise import spare
 from sgmc.randomness import normal_like
 
@@ -184,7 +184,7 @@ class Free:
     @cached_property
     def _coefficients(self) -> list[Matrix]:
         given = Matrix(self.friction).tensor, Matrix(self.mass).tensor
-        friction, mass = (x.double() for x in given)
+        friction, mass = map(in_double, given)
         rate = friction / mass
         x = rate * self.time
         u = torch.expm1(-x)
@@ -194,8 +194,8 @@ class Free:
         series, difference = x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
         difference = torch.where(x < 0.01, series, difference)
         alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
-        dtype = next((x.dtype for x in given if x.ndim), torch.float64)
-        return [Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone)]
+        like = next((x for x in given if x.ndim), friction)
+        return [Matrix(x.to(like)) for x in (-u / friction, u, spread, shared, alone)]
 
     def move(self, position, momentum, gradient, generator):
         reach, shrink, spread, shared, alone = self._coefficients

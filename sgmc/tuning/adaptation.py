@@ -10,13 +10,12 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_map_only
 
 from sgmc.checks import check_count, is_number
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded
-from sgmc.matrices import Matrix
+from sgmc.matrices import Matrix, in_double
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.remarks import name_chains
@@ -201,7 +200,7 @@ class _WarmUp:
         self.averaging.update(self.followed(info.acceptance))
         self.moments.update(self.state.position)
         if self.done in self.ends:
-            self.mass = Matrix(1 / self.moments.variance())
+            self.mass = Matrix(1 / self.moments.variance().to(self.start))
         if self.done in (*self.ends, self.num_steps // 10):
             self.moments = Moments(self.state.position)
         if self.done in (*self.ends, self.lead):
@@ -236,33 +235,34 @@ class _WarmUp:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        device = self.start.device
-        saved = tree_map_only(Tensor, lambda tensor: tensor.to(device), saved)
-        self.done, self.recent = saved["done"], saved["recent"]
-        self.mass = Matrix(saved["mass"])
+        self.done, self.recent = saved["done"], saved["recent"].to(self.start.device)
+        mass = saved["mass"]
+        self.mass = Matrix(
+            mass.to(self.start.device) if isinstance(mass, Tensor) else mass
+        )
         self.state = unflatten(saved["state"], self.state)
-        self.generator.set_state(saved["generator"].cpu())
+        self.generator.set_state(saved["generator"])
         vars(self.moments).update(saved["moments"])
         vars(self.averaging).update(saved["averaging"])
 
 
 class Moments:
     """Running mean and variance of the draws of each chain (Welford, 1962), to be
-    pooled over the chains that moved.
+    pooled over the chains that moved; in float64 on the CPU.
     """
 
     def __init__(self, start: Tensor):
-        self.start, self.last, self.count = start.clone(), start.clone(), 0
-        self.mean = torch.zeros_like(start, dtype=torch.float64)
-        self.squares = torch.zeros_like(self.mean)
+        self.start = self.last = in_double(start)
+        self.mean, self.squares = (torch.zeros_like(self.start) for _ in range(2))
+        self.count = 0
 
     def update(self, position: Tensor) -> None:
         """Take in a draw of every chain, ``(chains, dim)``."""
         self.count += 1
-        shift = position - self.mean
+        self.last = in_double(position)
+        shift = self.last - self.mean
         self.mean += shift / self.count
-        self.squares += shift * (position - self.mean)
-        self.last = position.clone()
+        self.squares += shift * (self.last - self.mean)
 
     def moved(self) -> Tensor:
         """Tell which chains are not where they started, ``(chains,)``."""
@@ -273,13 +273,15 @@ class Moments:
         which matters where draws are few.
         """
         moved = self.moved()
-        moved = moved if moved.any() else ~moved
-        mean = self.mean[moved]
+        chosen = (moved if moved.any() else ~moved).nonzero()[:, 0].tolist()
+        mean, squares = (
+            torch.stack([x[chain] for chain in chosen])
+            for x in (self.mean, self.squares)
+        )
         n = self.count * len(mean)
         between = self.count * (mean - mean.mean(0)).square().sum(0)
-        squares = self.squares[moved].sum(0) + between
-        found = (n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))
-        return found.to(self.start)
+        squares = squares.sum(0) + between
+        return (n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))
 
 
 def window_ends(num_steps: int) -> list[int]:

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_dims, check_positive
 from sgmc.kernels.sghmc import SGHMC, SGHMCState
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, as_matrix, in_double
 from sgmc.noise import estimate_noise_variance
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
@@ -484,4 +484,4 @@ def _stiffest(
         (potential.stochastic_gradient(position, generator) * probe).sum(-1)
         for _ in range(3 * _LOOKS)
     ]
-    return max(stiffness, 1.0), float(torch.stack(along).double().var(0).mean())
+    return max(stiffness, 1.0), float(in_double(torch.stack(along)).var(0).mean())

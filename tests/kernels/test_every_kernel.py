@@ -24,7 +24,7 @@ from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError
+from sgmc.sampling import DivergenceError, learned
 from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
 from tests.fakes import (
@@ -34,6 +34,7 @@ from tests.fakes import (
     Around,
     Counting,
     Walled,
+    WithoutFloat64,
     WithPrecision,
     generator_of,
     logistic,
@@ -551,6 +552,27 @@ def test_a_run_keeps_the_type_of_its_positions(name, dtype):
         assert each.dtype == dtype or not each.is_floating_point()
     draws = sample(kernel, potential, START.to(dtype), num_samples=2)
     assert draws.samples.dtype == dtype and draws.samples.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    # whose hyperparameters are float64
+    [name for name in KERNELS if "Gibbs" not in name],
+)
+def test_a_kernel_makes_no_float64_of_what_is_float32(name):
+    """Not every device has it."""
+    entry, float32 = KERNELS[name], torch.float32
+    potential = entry.around(logistic(7, float32))
+    with WithoutFloat64():
+        _, info = run_with_info(entry.make(), potential, START.to(float32), 2)
+        known = {key: torch.as_tensor(x) for key, x in learned(info).items()}
+        found = {
+            key: (x if x.ndim else x.expand(len(START)))[None]
+            for key, x in known.items()
+        }
+        said = {key: found[key] | True for key in {"diverged"} & found.keys()}
+        said |= {key: 1 + found[key] for key in {"clipped"} & found.keys()}
+        entry.make().diagnose(found | said)
 
 
 @every_kernel

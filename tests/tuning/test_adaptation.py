@@ -20,7 +20,7 @@ from sgmc.randomness import derived_seed
 from sgmc.splittings import Splitting
 from sgmc.splittings.flows import baoab
 from sgmc.targets import Gaussian
-from sgmc.tuning import adapt
+from sgmc.tuning import adapt, adaptation
 from sgmc.tuning.adaptation import (
     DualAveraging,
     Moments,
@@ -28,7 +28,7 @@ from sgmc.tuning.adaptation import (
     reasonable_step_size,
     window_ends,
 )
-from tests.fakes import Flat
+from tests.fakes import Flat, WithoutFloat64
 
 SCALES = torch.tensor([0.1, 1.0, 5.0], dtype=torch.float64)
 TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)
@@ -142,6 +142,18 @@ def test_where_no_chain_moved_all_of_them_count():
     moments = Moments(places)
     moments.update(places.clone())
     torch.testing.assert_close(moments.variance(), shrunk_variance(places))
+
+
+def test_a_warm_up_makes_no_float64_of_what_is_float32(monkeypatch, tmp_path):
+    """Not every device has it."""
+    monkeypatch.setattr(adaptation, "check_start", lambda *arguments: None)
+    warm_up = NUTS(0.1), Gaussian.standard(2), torch.zeros(3, 2), 25
+    saved = Checkpoint(tmp_path / "run.pt")
+    with WithoutFloat64():
+        kernel, position = adapt(*warm_up, checkpoint=saved)
+        again, _ = adapt(*warm_up, checkpoint=saved)
+    assert position.dtype == kernel.mass.dtype == torch.float32
+    assert torch.equal(kernel.mass, again.mass)
 
 
 @pytest.mark.parametrize("num_steps", [20, 37, 100, 1000])
