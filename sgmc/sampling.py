@@ -30,13 +30,10 @@ class DivergenceError(RuntimeError):
     there on.
     """
 
-    def __init__(self, message: str, draws: Draws | None):
+    # without a default it could not be made anew in another process, from its message
+    def __init__(self, message: str, draws: Draws | None = None):
         super().__init__(message)
         self.draws = draws
-
-    # by default it would be made anew of its message alone in another process
-    def __reduce__(self):
-        return type(self), (str(self), self.draws)
 
 
 def sample(
@@ -319,8 +316,10 @@ class _Run:
         tensors = {name: x for name, x in statistics.items() if x.ndim > 1}
         rooms = self.room_for({name: x[0] for name, x in tensors.items()})
         self.statistics = {name: (rooms | numbers)[name] for name in statistics}
-        for name, value in (saved["samples"] | tensors).items():
-            (self.samples | rooms)[name][:drawn] = value
+        # what is collected may have the name of a statistic
+        for kept, found in ((self.samples, saved["samples"]), (rooms, tensors)):
+            for name, value in found.items():
+                kept[name][:drawn] = value
 
 
 def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:

@@ -1440,6 +1440,20 @@ def test_chains_that_break_leave_the_others_their_draws(settings, good, collect)
     assert [len(x) for x in draws.statistics.values()] == [good[-1]] * 2
 
 
+def test_what_is_collected_may_have_the_name_of_a_statistic(tmp_path):
+    def draw(number, checkpoint=None):
+        collect = lambda position: {"num_gradients": position**2}
+        settings = {"collect": collect, "checkpoint": checkpoint}
+        return sample(NUTS(0.5), Gaussian.standard(1), START, number, **settings)
+
+    whole = draw(8)
+    draw(5, Checkpoint(tmp_path / "run.pt"))
+    resumed = draw(8, Checkpoint(tmp_path / "run.pt"))
+    for kind in ("samples", "statistics"):
+        one, other = (getattr(x, kind)["num_gradients"] for x in (whole, resumed))
+        assert torch.equal(one, other)
+
+
 @pytest.mark.parametrize("collect", [None, several])
 def test_a_chain_that_breaks_after_a_run_was_resumed(tmp_path, collect):
     where = Checkpoint(tmp_path / "run.pt")
