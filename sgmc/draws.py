@@ -1,8 +1,10 @@
 """What comes out of a run, and the way from there to files and to ArviZ."""
 
+import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_instance, shown
+from sgmc.potentials import evaluate
 
 # what ArviZ calls a statistic
 ARVIZ = {
@@ -36,6 +39,7 @@ class Draws:
         thinning: number of calls of the kernel from one draw to the next.
         seconds: wall-clock time of the run.
         complete: whether all the draws asked for are there.
+        potential: a fingerprint of the run's potential; empty where none is known.
 
     Example:
         >>> from sgmc.kernels import HMC
@@ -50,18 +54,28 @@ class Draws:
     samples: Tensor | dict[str, Tensor]
     statistics: dict[str, Tensor] = field(default_factory=dict)
     kernel: str = ""
-    seed: int | tuple[int, ...] = 0
+    seed: int | tuple = 0
     warm_up: int = 0
     thinning: int = 1
-    seconds: float = 0.0
+    seconds: float | int = 0.0
     complete: bool = True
+    potential: str = ""
 
     def __post_init__(self):
-        for name, value in self._named("samples").items():
-            if not isinstance(value, Tensor) or value.ndim < 2:
+        check_instance("statistics", self.statistics, dict, "{}")
+        for each in fields(self)[2:]:
+            value = getattr(self, each.name)
+            check_instance(each.name, value, each.type, repr(each.default))
+        samples = self._named("samples")
+        if not samples:
+            raise ValueError("samples must be a tensor, or some by name, but are {}")
+        first = next(iter(samples.values()))
+        for name, value in (samples | self.statistics).items():
+            right = isinstance(value, Tensor) and value.ndim > 1
+            if not right or value.shape[:2] != first.shape[:2]:
                 raise ValueError(
-                    f"{name} must be a tensor (num_samples, chains, ...), but it is "
-                    f"{shown(value)}"
+                    f"{name} must be a tensor (num_samples, chains, ...), as many "
+                    f"as the others, but it is {shown(value)}"
                 )
 
     def _named(self, name: str) -> dict[str, Tensor]:
@@ -94,7 +108,7 @@ class Draws:
                 "one chain has no spread between chains: use "
                 "arviz.mcse(draws.to_arviz()), or more chains"
             )
-        averages = values.double().mean(0)
+        averages = _double(values).mean(0)
         return averages.mean(0), averages.std(0) / chains**0.5
 
     def weighted_mean(self, weights: str = "step_size", function=None) -> Tensor:
@@ -119,7 +133,7 @@ class Draws:
             )
         values = self._values(function)
         # such as what is true of a draw
-        values = values if values.is_floating_point() else values.double()
+        values = values if values.is_floating_point() else _double(values)
         weight = self.statistics[weights].to(values)
         if weight.ndim != 2:
             raise ValueError(
@@ -151,7 +165,12 @@ class Draws:
         return values
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one file, which :meth:`load` reads.
+        """Write everything to one file with a checksum, which :meth:`load` reads, in
+        one stroke: an older file is there until this one is whole.
+
+        Raises:
+            ValueError: if the path cannot be a file's.
+            OSError: if the file cannot be written; an older one is as it was.
 
         Example:
             >>> import tempfile
@@ -165,25 +184,37 @@ class Draws:
         tensors = {"samples": self._named(""), "statistics": self.statistics}
         # clones, for a view would be written with all that it is a view of
         content |= tree_map(torch.clone, tensors)
-        torch.save({**content, "torch": str(torch.__version__)}, path)
+        from sgmc.checkpoints import Checkpoint
+
+        try:
+            Checkpoint(path).save(content)
+        except (OSError, RuntimeError) as error:  # PyTorch's, when a disk is full
+            raise OSError(
+                f"draws could not be written to {path} ({error}); an older file there "
+                "is as it was"
+            ) from error
 
     @classmethod
     def load(cls, path: str | Path) -> "Draws":
         """Read what :meth:`save` wrote, onto the CPU; no code in the file is run.
 
         Raises:
-            ValueError: if the file holds no draws.
+            ValueError: if the file holds no draws, or was damaged or changed.
         """
+        from sgmc.checkpoints import read_whole
+
+        check_instance("path", path, str | Path, '"draws.pt"')
         try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-            del content["torch"]
+            content = read_whole(path)["content"]
             content["samples"] = content["samples"].get("", content["samples"])
             return cls(**content)
         except OSError:
             raise
         except Exception as error:
             raise ValueError(
-                f"path {path} holds no draws ({type(error).__name__} when reading it)"
+                f"path {path} holds no draws, or was damaged or changed since they "
+                f"were saved ({type(error).__name__}: {error}). A file that was saved "
+                "before files had a checksum is read by torch.load(path)"
             ) from error
 
     @classmethod
@@ -191,8 +222,9 @@ class Draws:
         """Put the chains of several runs beside each other.
 
         Raises:
-            ValueError: if they have another kernel, length, warm-up or thinning, or
-                two of them one seed, so that their chains are the same.
+            ValueError: if they have another potential, kernel, length, warm-up or
+                thinning, draws of other shapes, or two of them one seed, so that their
+                chains are the same.
 
         Example:
                 >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
@@ -210,11 +242,21 @@ class Draws:
             "number of draws": [len(run) for run in runs],
             "names of their samples": [sorted(run._named("")) for run in runs],
             "names of their statistics": [sorted(run.statistics) for run in runs],
+            "shapes of a draw": [
+                {name: tuple(x.shape[2:]) for name, x in parts.items()}
+                for parts in (run._named("samples") | run.statistics for run in runs)
+            ],
         }
         for what, (one, *others) in alike.items():
             for other in others:
                 if one != other:
                     raise ValueError(f"runs differ in {what}: {one} and {other}")
+        if len({run.potential for run in runs if run.potential}) > 1:
+            raise ValueError(
+                "runs differ in their potentials: in data, settings, or a function or "
+                "what it reads. If their density is the same all the same, pool "
+                '[dataclasses.replace(run, potential="") for run in runs]'
+            )
         for run in runs:
             seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]
         if len(set(seeds)) < len(seeds):
@@ -244,20 +286,26 @@ class Draws:
         coords: Mapping[str, Any] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
     ):
-        """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and
-        ``sample_stats``, whose statistics have ArviZ's names.
+        """Convert to an ``arviz.InferenceData``, from ArviZ 1.0 on an
+        ``xarray.DataTree``, with groups ``posterior`` and ``sample_stats``, whose
+        statistics have ArviZ's names.
 
         Args:
             name: of the samples, where they are a single tensor.
             posterior: what was sampled, if the samples are its positions: they are cut
                 into its named parameters, if it has such, and a group
                 ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
-                and ``arviz.compare``, if there is more than one.
+                and ``arviz.compare``, if there is more than one and its likelihood
+                knows all constants.
             predictive: for a group ``posterior_predictive``, by name: functions from
                 positions ``(chains, dim)`` to what is predicted, ``(chains, ...)``,
                 such as ``lambda x: network.predict(x, inputs)``.
             coords: the values of the dimensions, as for ``arviz.from_dict``.
             dims: the names of the dimensions of each variable, chain and draw apart.
+
+        Raises:
+            ValueError: if the samples are no positions of such a posterior, or a
+                function gives something else.
 
         Example:
                 >>> draws = Draws(
@@ -269,6 +317,9 @@ class Draws:
         check_instance("name", name, str, '"position"')
         example = '{"y": lambda position: ...}'
         check_instance("predictive", predictive, Mapping | None, example)
+        functions = predictive or {}
+        for key, function in functions.items():
+            check_instance(f"predictive[{key!r}]", function, Callable, "torch.abs")
         import arviz  # which takes a second, and most users of draws do without
 
         statistics = {ARVIZ.get(key, key): x for key, x in self.statistics.items()}
@@ -277,36 +328,101 @@ class Draws:
             "sample_stats": statistics,
         }
         if posterior is not None:
+            from sgmc.posteriors import DataPotential
+
+            check_instance("posterior", posterior, DataPotential, "LinearRegression()")
+            dim = self._positions().shape[-1]
+            if posterior.dim not in (None, dim):
+                raise ValueError(
+                    f"posterior has {posterior.dim} coordinates, and the samples have "
+                    f"{dim}: give the one that they were drawn from"
+                )
             if hasattr(posterior, "named"):
                 groups["posterior"] = self._each(posterior.named)
-            batch = posterior.gather(None)  # all the data
-            if posterior.num_examples == 1:
+            cold = set(re.findall(r"\btemperature=([^,)]+)", self.kernel)) - {
+                "1.0",
+                "1",
+            }
+            if cold:
                 warnings.warn(
-                    "the posterior counts its data as one example, so the group "
-                    "log_likelihood is left out. For arviz.loo give a posterior that "
-                    "knows its examples: in Pyro a subsample_size in the data's plate",
+                    f"the draws are of temperature {', '.join(sorted(cold))}, and "
+                    "arviz.loo and compare take them for draws of the posterior, whose "
+                    "temperature is 1",
                     stacklevel=2,
                 )
-            else:
-                groups["log_likelihood"] = self._each(
-                    lambda x: {"log_likelihood": posterior.log_likelihoods(x, batch)}
+            try:
+                groups["log_likelihood"] = self._log_likelihood(posterior)
+            except NotImplementedError as error:
+                warnings.warn(
+                    f"the group log_likelihood is left out: {error}", stacklevel=2
                 )
-        if predictive is not None:
+        if functions:
             groups["posterior_predictive"] = self._each(
-                lambda x: {key: function(x) for key, function in predictive.items()}
+                lambda x: {key: function(x) for key, function in functions.items()}
             )
+        groups = {key: group for key, group in groups.items() if group}
         groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
         made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
-        groups["posterior_attrs"] = {"inference_library": "sgmc", **made}
-        return arviz.from_dict(**groups, coords=coords, dims=dims)
+        attributes = {"inference_library": "sgmc", **made}
+        if hasattr(arviz, "InferenceData"):  # of versions before 1.0
+            groups["posterior_attrs"] = attributes
+            return arviz.from_dict(**groups, coords=coords, dims=dims)
+        attributes = {"posterior": attributes}
+        return arviz.from_dict(groups, attrs=attributes, coords=coords, dims=dims)
 
-    def _each(self, function: Callable[[Tensor], dict]) -> dict[str, Tensor]:
-        """Apply a function of positions ``(chains, dim)`` to every draw."""
-        if isinstance(self.samples, dict):
+    def _positions(self) -> Tensor:
+        if isinstance(self.samples, dict) or self.samples.ndim != 3:
             raise ValueError(
-                f"samples must be positions, but they are {sorted(self.samples)}: "
+                "samples must be positions (num_samples, chains, dim), but they are "
+                f"{ ({key: shown(x) for key, x in self._named('position').items()}) }: "
                 "sample without collect"
             )
+        if len(self) == 0:
+            raise ValueError("there are no draws")
+        return self.samples
+
+    def _log_likelihood(self, posterior: Any) -> dict[str, Tensor]:
+        """Compute log p(xᵢ | θ) at every draw, given its hyperparameters, if any;
+        a NotImplementedError says why it cannot be told.
+        """
+        if posterior.num_examples == 1:
+            raise NotImplementedError(
+                "the posterior counts its data as one example. For arviz.loo give a "
+                "posterior that knows its examples: in Pyro a subsample_size in the "
+                "data's plate"
+            )
+        models: Iterable = [posterior] * len(self)
+        if "hyperparameters" in self.statistics and hasattr(posterior, "given"):
+            drawn, names = self.statistics["hyperparameters"], posterior.hyperparameters
+            each = (dict(zip(names, x.unbind(-1), strict=True)) for x in drawn)
+            models = map(posterior.given, each)
+        return self._each(
+            lambda x, model: {"log_likelihood": model.pointwise_log_likelihoods(x)},
+            models,
+        )
+
+    def _each(
+        self, function: Callable[..., Mapping[str, Tensor]], *more: Iterable
+    ) -> dict[str, Tensor]:
+        """Apply a function of positions ``(chains, dim)`` to every draw, with one of
+        whatever more there is.
+        """
+        positions, found = self._positions(), []
         with torch.no_grad():
-            found = [function(position) for position in self.samples]
+            for position, *others in zip(positions, *more, strict=True):
+                call = partial(function, position, *others)
+                found.append(dict(evaluate(call, position)))
+        for key, value in found[0].items():
+            if not isinstance(value, Tensor) or value.shape[:1] != positions.shape[1:2]:
+                raise ValueError(
+                    f"{key} must be of shape (chains, ...) = ({positions.shape[1]}, "
+                    f"...) at every draw, but it is {shown(value)}"
+                )
         return {key: torch.stack([one[key] for one in found]) for key in found[0]}
+
+
+def _double(values: Tensor) -> Tensor:
+    """Convert to float64: on the CPU, if the device may have none, as Apple's."""
+    if values.device.type not in ("cpu", "cuda"):
+        values = values.cpu()
+    return values.double()

@@ -132,6 +132,9 @@ class _Run:
     collect: Collect | None
 
     def __post_init__(self):
+        from sgmc.checkpoints import brief_fingerprint
+
+        self.known_by = brief_fingerprint(self.potential)
         self.generator = Generator(self.start.device).manual_seed(self.seed)
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
@@ -239,6 +242,7 @@ class _Run:
             thinning=self.thinning,
             seconds=self.seconds + time.monotonic() - self.started,
             complete=self.num_drawn == self.num_samples,
+            potential=self.known_by,
         )
 
     def remarks(self) -> list[str]:

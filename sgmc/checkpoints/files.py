@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,8 +79,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            _check_sum(self.path)
-            content = torch.load(self.path, map_location="cpu", weights_only=True)
+            content = read_whole(self.path)
             known, saved = content["settings"], content["content"]
             version = content["torch"]
         except OSError:
@@ -120,12 +120,17 @@ class Checkpoint:
         replace_file(self.path, write)
 
 
-def _check_sum(path: Path) -> None:
-    """Compare a file, which need not fit into memory, with the checksum at its end."""
-    content = np.memmap(path, np.uint8, "r")
+def read_whole(path: str | Path) -> dict[str, Any]:
+    """Read what :meth:`Checkpoint.save` wrote, onto the CPU; no code in it is run.
+
+    Raises:
+        ValueError: if the checksum at its end is not that of the rest.
+    """
+    content = np.memmap(path, np.uint8, "r")  # which need not fit into memory
     digest = hashlib.sha256(content[:-32].data).digest()
     if digest != content[-32:].tobytes():
         raise ValueError("checksum")
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:

@@ -9,12 +9,14 @@ import copyreg
 import dataclasses
 import functools
 import hashlib
+import importlib.util
 import inspect
 import symtable
 import sys
 import types
 import weakref
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ _PLAIN = (
     *(type(None), bool, int, float, complex, str, bytes, range, torch.Size),
     *(type(Ellipsis), type(NotImplemented), torch.dtype, torch.device, torch.layout),
 )
+# of which a brief look tells a potential
+_PARTS, _BYTES = 10**5, 2**28
 # files of functions that Python itself writes for a class
 _GENERATED = ("<string>", dataclasses.__file__)
 
@@ -49,11 +53,21 @@ def fingerprint(thing: object, name: str = "settings") -> str:
     return _Fingerprint(name).of(thing).hex()
 
 
+def brief_fingerprint(thing: object) -> str:
+    """Hash what can be told of a thing in a fraction of a second: of a tensor above 256
+    MiB evenly chosen bytes. Empty if it cannot be told, or has over 100,000 parts.
+    """
+    try:
+        return _Fingerprint("potential", _PARTS, _BYTES).of(thing).hex()
+    except Exception:  # of whatever somebody's objects do
+        return ""
+
+
 class _Fingerprint:
     """The hashes of a thing and of all that it consists of, each taken once."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, parts: float = inf, size: float = inf):
+        self.name, self.parts, self.size = name, parts, size
         # with the things, lest another one gets the identity of one that is gone
         self.known: dict[int, tuple[object, bytes]] = {}
         self.depth: dict[int, int] = {}  # of the things that are not done yet
@@ -72,6 +86,9 @@ class _Fingerprint:
         if key not in self.known:
             self.depth[key] = len(self.depth)
             content, parts = self.content(thing)
+            self.parts -= len(parts)
+            if self.parts < 0:
+                raise self.cannot_tell(thing)
             digest.update(b"%d:" % len(parts))
             for part in parts:
                 digest.update(self.of(part))
@@ -86,10 +103,10 @@ class _Fingerprint:
         if issubclass(kind, Tensor) and thing.layout is torch.strided:
             plain = thing.detach().resolve_conj().resolve_neg().contiguous()
             numbers = plain.reshape(-1).view(torch.uint8).cpu().numpy()
-            return numbers, (thing.dtype, thing.shape, thing.device.type)
+            return self.some(numbers), (thing.dtype, thing.shape, thing.device.type)
         if kind is np.ndarray and not thing.dtype.hasobject:
             numbers = np.ascontiguousarray(thing).reshape(-1).view(np.uint8)
-            return numbers, (str(thing.dtype), thing.shape)
+            return self.some(numbers), (str(thing.dtype), thing.shape)
         if kind in (list, tuple):
             return b"", thing
         if kind in (dict, types.MappingProxyType):
@@ -114,13 +131,21 @@ class _Fingerprint:
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
 
+    def some(self, numbers: np.ndarray) -> np.ndarray:
+        """Choose some of too many bytes, at an odd distance: all bytes of a number."""
+        if len(numbers) > self.size:
+            numbers = numbers[:: len(numbers) // 2**16 | 1].copy()
+        return numbers
+
     def of_function(self, function: types.FunctionType) -> Sequence:
         """List a function's source, its defaults and attributes, and what it encloses
-        or reads of the globals of its module.
+        or reads of the globals of its module, and of other modules of the user's own.
         """
-        empty, cells = types.CellType(), function.__closure__ or ()
-        enclosed = [cell.cell_contents for cell in cells if cell != empty]
-        given = function.__defaults__, function.__kwdefaults__, vars(function), enclosed
+        empty, free = types.CellType(), function.__code__.co_freevars
+        cells = zip(free, function.__closure__ or (), strict=True)
+        enclosed = {name: cell.cell_contents for name, cell in cells if cell != empty}
+        given = function.__defaults__, function.__kwdefaults__, vars(function)
+        given = *given, [*enclosed.values()]
         if _is_installed(function.__module__):
             return f"{function.__module__}.{function.__qualname__}", *given
         try:
@@ -128,8 +153,9 @@ class _Fingerprint:
         except (OSError, TypeError, SyntaxError, ValueError) as error:
             raise self.cannot_tell(function) from error
         scope, table = function.__globals__, symtable.symtable(source, "", "exec")
-        read = set(_globals(table)) - {*function.__code__.co_freevars}
-        return source, {name: scope[name] for name in sorted(read & {*scope})}, *given
+        names = sorted(({*_globals(table)} - {*free}) & {*scope})
+        read = {name: scope[name] for name in names}
+        return source, read, *given, *_members(source, scope | enclosed)
 
     def of_module(self, module: types.ModuleType) -> tuple[bytes, Sequence]:
         if _is_installed(module.__name__):
@@ -166,6 +192,15 @@ class _Fingerprint:
         if isinstance(state, dict):
             kept = [name for name in state if not _is_derived(type(thing), name)]
             state = {name: state[name] for name in sorted(kept, key=str)}
+            # of a module all its plain values, for nobody tells which are read
+            modules = (vars(x) for x in state.values() if _is_own_module(x))
+            plain = [
+                (name, x)
+                for module in modules
+                for name, x in module.items()
+                if type(x) in _PLAIN and not name.startswith("__")
+            ]
+            arguments = (*arguments, *plain)
         return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
 
     def cannot_tell(self, thing: object) -> ValueError:
@@ -201,6 +236,40 @@ def _is_installed(module: str | None) -> bool:
         return False
     file = Path(getattr(sys.modules.get(package), "__file__", None) or "")
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
+
+
+def _is_own_module(thing: object) -> bool:
+    return isinstance(thing, types.ModuleType) and not _is_installed(thing.__name__)
+
+
+def _members(source: str, scope: dict[str, Any]) -> list[tuple[str, Any]]:
+    """List what a source reads of modules of the user's own, such as ``settings.SCALE``
+    with its value, which need not be that of the file.
+    """
+    found, nodes = {}, list(ast.walk(ast.parse(source)))
+
+    def value_of(node: ast.AST) -> Any:
+        if isinstance(node, ast.Name):
+            return scope.get(node.id)
+        owner = value_of(node.value) if isinstance(node, ast.Attribute) else None
+        return vars(owner).get(node.attr) if _is_own_module(owner) else None
+
+    for node in nodes:  # modules that the function itself imports
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                name = each.name if each.asname else each.name.partition(".")[0]
+                scope[each.asname or name] = sys.modules.get(name)
+        elif isinstance(node, ast.ImportFrom):
+            name = "." * node.level + (node.module or "")
+            name = importlib.util.resolve_name(name, scope.get("__package__"))
+            scope[name] = sys.modules.get(name)
+            for each in node.names:
+                value = value_of(ast.Attribute(ast.Name(name), each.name))
+                scope[each.asname or each.name] = found[each.name] = value
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and (value := value_of(node)) is not None:
+            found[ast.unparse(node)] = value
+    return list(found.items())
 
 
 def _globals(table: symtable.SymbolTable) -> Iterator[str]:

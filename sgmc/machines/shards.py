@@ -72,6 +72,9 @@ class Shard(DataPotential):
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
         return self._part.log_likelihood(position, *batch)
 
+    def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
+        return self._part.pointwise_log_likelihoods(position)
+
     # The model's own ways to its energy and gradients are the fast ones. With the
     # likelihood J times as heavy they give J times what is wanted.
 

@@ -60,7 +60,7 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
     at_reference = posterior.per_example_gradients(reference[None], everything)[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood
-    return Posterior(
+    calm = Posterior(
         log_prior=lambda position: posterior.log_prior(position) + position @ total,
         log_likelihood=lambda position, *batch: (
             posterior.log_likelihood(position, *batch[:-1]) - dot(batch[-1], position)
@@ -77,3 +77,6 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
             )
         ),
     )
+    # of the data, and not of these functions
+    vars(calm)["pointwise_log_likelihoods"] = posterior.pointwise_log_likelihoods
+    return calm

@@ -17,7 +17,7 @@ class Posterior(DataPotential):
         log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
         log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a
             batch, tensors ``(chains, n, ...)`` or, for all the data, ``(1, N, ...)``,
-            to ``(chains, n)``.
+            to ``(chains, n)``; with its constants, if ``arviz.loo`` is to see it.
         data: tensors whose first axis runs over the N examples.
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.

@@ -12,6 +12,7 @@ from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule, check_rule
 from sgmc.potentials import (
+    MEMORY,
     Kind,
     Potential,
     agree,
@@ -215,6 +216,12 @@ class DataPotential(Potential):
             )
         return found
 
+    def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
+        """Compute log p(xᵢ | θ) of all the data, with the constants that the energy can
+        do without: ``(chains, dim)`` → ``(chains, N)``.
+        """
+        return self.log_likelihoods(position, self.gather(None))
+
     def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
         total = self.log_likelihoods(position, batch).sum(-1)
@@ -378,13 +385,18 @@ def _number(data: Sequence[Tensor]) -> int:
 
 def _versions(data: Batch) -> list[tuple[int | None, int]]:
     """Tell data from the same tensors changed in place: by PyTorch's count of changes,
-    and by a checksum of some numbers for changes that it does not see, as by NumPy.
+    and by a checksum for changes that it does not see, as by NumPy. The checksum is of
+    all the numbers up to 4 GiB, which takes a second; of more, such as of a file larger
+    than memory, it is of evenly chosen examples of that size.
     """
     found = []
     for x in data:
-        some = x.detach().flatten()[:: x.numel() // 2**16 + 1].cpu().contiguous()
-        count = None if x.is_inference() else x._version
-        found.append((count, zlib.crc32(some.view(torch.uint8).numpy().tobytes())))
+        count, checksum = None if x.is_inference() else x._version, 0
+        size = x.numel() * x.element_size()
+        for piece in x.detach()[:: size // (MEMORY + 1) + 1].split(2**12):
+            numbers = piece.cpu().contiguous().view(torch.uint8).numpy()
+            checksum = zlib.crc32(numbers, checksum)
+        found.append((count, checksum))
     return found
 
 

@@ -1,5 +1,6 @@
 """Likelihoods: log p(y | z) of a target y given a model's output z."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,13 +22,33 @@ class Likelihood:
         >>> class Poisson(Likelihood):
         ...     def log_density(self, outputs, targets):
         ...         return targets * outputs - outputs.exp()
+        ...
+        ...     def log_constant(self, targets):
+        ...         return -torch.lgamma(targets + 1)
         >>> Poisson().slope(torch.zeros(1, 2), torch.tensor([[1.0, 2.0]]))
         tensor([[0., 1.]])
     """
 
+    def __init_subclass__(cls, **settings):
+        super().__init_subclass__(**settings)
+        if "log_density" in vars(cls) and "log_constant" not in vars(cls):
+            cls.log_constant = Likelihood.log_constant  # not that of another density
+
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute log p(y | z) of every example, up to a constant: ``(chains, n)``."""
+        """Compute log p(y | z) of every example, but for what does not depend on z:
+        ``(chains, n)``.
+        """
         raise NotImplementedError
+
+    def log_constant(self, targets: Tensor) -> Tensor | float:
+        """Compute what ``log_density`` leaves out of log p(y | z), for ``arviz.loo``
+        and ``arviz.compare``: ``(N,)``, or a number for all examples.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what its log_density leaves out of "
+            "log p(y | z): write its log_constant(targets), which returns 0.0 if that "
+            "is nothing"
+        )
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute ∂log p(y | z)/∂z of every example, in the outputs' shape."""
@@ -74,6 +95,11 @@ class Gaussian(Likelihood):
         """Compute −(y − z)²/2σ², summed over outputs: ``(chains, n)``."""
         return _over_outputs(-0.5 * (targets - outputs) ** 2 / self.noise_variance)
 
+    def log_constant(self, targets: Tensor) -> float:
+        """Compute −½ log 2πσ² for each of the outputs."""
+        outputs = targets[0].numel()
+        return -0.5 * outputs * math.log(2 * math.pi * self.noise_variance)
+
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute (y − z)/σ²."""
         return (targets - outputs) / self.noise_variance
@@ -95,6 +121,10 @@ class Bernoulli(Likelihood):
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute yz − log(1 + e^z), summed over outputs: ``(chains, n)``."""
         return _over_outputs(targets * outputs - functional.softplus(outputs))
+
+    def log_constant(self, targets: Tensor) -> float:
+        """Give 0, for nothing is left out."""
+        return 0.0
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute y − 1/(1 + e^−z)."""
@@ -136,6 +166,10 @@ class Softmax(Likelihood):
         """Compute z_y − log Σⱼe^{zⱼ}."""
         chosen = targets.expand(outputs.shape[:2])[..., None]
         return self.log_predict(outputs).gather(-1, chosen)[..., 0]
+
+    def log_constant(self, targets: Tensor) -> float:
+        """Give 0, for nothing is left out."""
+        return 0.0
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute 1 − P(k) for the class k = y, and −P(k) for the others."""

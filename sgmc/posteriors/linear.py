@@ -64,6 +64,11 @@ class LinearModel(GaussianPrior):
         """Compute log p(yᵢ | xᵢ·θ): ``(chains, n)``."""
         return self.likelihood.log_density(dot(inputs, position), targets)
 
+    def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
+        """Compute it with the likelihood's constant."""
+        found = super().pointwise_log_likelihoods(position)
+        return found + self.likelihood.log_constant(self.data[1])
+
     def grad_log_likelihood(
         self, position: Tensor, inputs: Tensor, targets: Tensor
     ) -> Tensor:

@@ -126,6 +126,11 @@ class NetworkPosterior(GaussianPrior):
         """Compute log p(yᵢ | f(xᵢ; θ)): ``(chains, n)``."""
         return self.likelihood.log_density(self.outputs(position, inputs), targets)
 
+    def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
+        """Compute it with the likelihood's constant."""
+        found = super().pointwise_log_likelihoods(position)
+        return found + self.likelihood.log_constant(self.data[1])
+
     def outputs(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Evaluate the network with every chain's weights: inputs ``(chains or 1, n,
         ...)`` → ``(chains, n, k)``; ``(chains, n)`` for one output if targets are
