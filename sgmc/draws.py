@@ -364,7 +364,7 @@ class Draws:
         groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
         made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
         attributes = {"inference_library": "sgmc", **made}
-        if hasattr(arviz, "InferenceData"):  # of versions before 1.0
+        if arviz.__version__.startswith("0."):
             groups["posterior_attrs"] = attributes
             return arviz.from_dict(**groups, coords=coords, dims=dims)
         attributes = {"posterior": attributes}

@@ -27,7 +27,14 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc.checkpoints import Checkpoint, CheckpointError, fingerprint, replace_file
+from sgmc import sample
+from sgmc.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    brief_fingerprint,
+    fingerprint,
+    replace_file,
+)
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
@@ -671,6 +678,145 @@ def test_a_module_of_the_users_own_is_its_file(tmp_path, monkeypatch):
     )
     assert fingerprint(scaled(module)) != first
     assert fingerprint(scaled(torch)) != fingerprint(scaled(np))
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    """A module of the user's own, in a package."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "package_of_the_user").mkdir()
+    (tmp_path / "package_of_the_user" / "__init__.py").touch()
+    file = tmp_path / "package_of_the_user" / "settings.py"
+    file.write_text("SCALE, CALLS, TABLE = 1.0, 0, {'scale': 1.0}\n")
+    from package_of_the_user import settings
+
+    yield settings
+    for name in [name for name in sys.modules if name.startswith("package_of_the")]:
+        del sys.modules[name]
+
+
+READERS = """
+import package_of_the_user
+import package_of_the_user.settings as known_as
+from package_of_the_user import settings
+
+
+def of_a_global(x):
+    return settings.SCALE * x
+
+
+def by_another_name(x):
+    return known_as.SCALE * x
+
+
+def through_a_package(x):
+    return package_of_the_user.settings.SCALE * x
+
+
+def of_a_collection(x):
+    return settings.TABLE["scale"] * settings.SCALE * x
+
+
+def imported_within(x):
+    from package_of_the_user.settings import SCALE
+
+    return SCALE * x
+
+
+def imported_as_a_module_within(x):
+    import package_of_the_user.settings
+
+    return package_of_the_user.settings.SCALE * x
+
+
+def imported_by_a_name_within(x):
+    from package_of_the_user import settings as mine
+
+    return mine.SCALE * x
+
+
+def enclosed(module):
+    return lambda x: module.SCALE * x
+
+
+enclosed = enclosed(settings)
+
+
+class Held:
+    def __init__(self):
+        self.settings = settings
+
+    def __call__(self, x):
+        return self.settings.SCALE * x
+
+
+held = Held()
+"""
+
+
+def test_values_of_a_module_of_the_users_own_count_that_are_read(
+    settings, tmp_path, monkeypatch
+):
+    """Set to others than its file has, as in a notebook; and no value that a function
+    does not read, such as a count of its calls.
+    """
+    (tmp_path / "readers_of_the_user.py").write_text(READERS)
+    import readers_of_the_user as readers
+
+    names = (
+        "of_a_global by_another_name through_a_package of_a_collection enclosed held"
+    )
+    names += " imported_within imported_as_a_module_within imported_by_a_name_within"
+    things = {name: getattr(readers, name) for name in names.split()}
+    first = {name: fingerprint(thing) for name, thing in things.items()}
+    assert [thing(2.0) for thing in things.values()] == [2.0] * len(things)
+    settings.CALLS += 1
+    again = {name: fingerprint(thing) for name, thing in things.items()}
+    assert {name for name in first if first[name] != again[name]} == {"held"}
+    settings.CALLS = 0
+    settings.SCALE = 3.0
+    assert [thing(2.0) for thing in things.values()] == [6.0] * len(things)
+    for name, thing in things.items():
+        assert fingerprint(thing) != first[name], name
+    settings.SCALE, settings.TABLE["scale"] = 1.0, 2.0
+    again = {name: fingerprint(thing) for name, thing in things.items()}
+    assert {name for name in first if first[name] != again[name]} == {"of_a_collection"}
+    del sys.modules["readers_of_the_user"]
+
+
+def test_a_run_does_not_go_on_after_a_value_of_a_module_changed(settings, tmp_path):
+    class Mine(Potential):
+        def energy(self, position):
+            from package_of_the_user import settings
+
+            return settings.SCALE * position.square().sum(-1)
+
+    run = HMC(0.1, 2), Mine(), torch.zeros(2, 1), 3
+    sample(*run, checkpoint=Checkpoint(tmp_path / "run.pt"))
+    sample(*run, checkpoint=Checkpoint(tmp_path / "run.pt"))
+    settings.SCALE = 2.0
+    with pytest.raises(CheckpointError, match="with another potential"):
+        sample(*run, checkpoint=Checkpoint(tmp_path / "run.pt"))
+
+
+def test_a_brief_look_tells_what_it_can():
+    x = torch.zeros(1_000)
+    changed = x.clone()
+    changed[-1] = 1.0
+    looks = [brief_fingerprint(each) for each in (x, x.clone(), changed)]
+    assert looks[0] == looks[1] != looks[2] != "" and len(set(looks)) == 2
+    assert looks[0] == fingerprint(x)
+    assert brief_fingerprint(iter(x)) == brief_fingerprint([0.0] * 10**5 + [1.0]) == ""
+    assert brief_fingerprint([0.0] * 10**5) != ""
+
+
+def test_a_brief_look_at_much_data_sees_whole_numbers(monkeypatch):
+    """All bytes of some: the last of a small whole number in float32 is always 0."""
+    monkeypatch.setattr("sgmc.checkpoints.fingerprints._BYTES", 2**17)
+    for x in (torch.zeros(2**18), np.zeros(2**18, np.float32)):
+        other = x + 3
+        assert brief_fingerprint(x) == brief_fingerprint(x + 0) != fingerprint(x)
+        assert brief_fingerprint(x) != brief_fingerprint(other)
 
 
 # Files

@@ -2,18 +2,20 @@
 
 import dataclasses
 import math
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.stats
 import torch
-from torch.distributions import Normal
 
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint, read_whole
 from sgmc.draws import Draws
-from sgmc.kernels import HMC, NUTS, SGLD
-from sgmc.models import NamedPosterior
-from sgmc.posteriors import LogisticRegression
+from sgmc.kernels import HMC, SGLD
+from sgmc.posteriors import LinearRegression
+from sgmc.potentials import Potential
 from sgmc.targets import Gaussian
 from tests.checks import z_bound
 
@@ -96,30 +98,6 @@ def test_falling_steps_weigh_their_draws():
     )
 
 
-def test_to_arviz_and_back():
-    import arviz
-
-    draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=50)
-    data = draws.to_arviz("weights")
-    assert data.posterior["weights"].dims[:2] == ("chain", "draw") and data.posterior[
-        "weights"
-    ].shape == (4, 50, 2)
-    assert torch.equal(
-        torch.from_numpy(data.posterior["weights"].values).transpose(0, 1),
-        draws.samples,
-    )
-    assert set(data.sample_stats) == {"energy", "acceptance_rate", "num_gradients"}
-    assert set(draws.statistics) == {"energy", "acceptance", "num_gradients"}
-    assert data.posterior.attrs["kernel"] == draws.kernel
-    for name, values in draws.statistics.items():
-        name = {"acceptance": "acceptance_rate"}.get(name, name)
-        assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
-    assert list(draws.to_arviz().posterior) == ["position"]
-    assert float(arviz.rhat(data)["weights"].max()) < 1.5
-    scalars = Draws(draws.samples[..., 0])
-    assert scalars.to_arviz().posterior["position"].shape == (4, 50)
-
-
 @pytest.fixture
 def named():
     collect = lambda position: {
@@ -134,25 +112,6 @@ def named():
         num_samples=6,
         collect=collect,
     )
-
-
-def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):
-    data = named.to_arviz()
-    assert set(data.posterior) == {"position", "radius", "inside"}
-    assert data.posterior["position"].dims[:2] == ("chain", "draw") and data.posterior[
-        "position"
-    ].shape == (3, 6, 2)
-    for name, values in named.samples.items():
-        assert torch.equal(
-            torch.from_numpy(data.posterior[name].values).transpose(0, 1), values
-        )
-    assert (
-        set(data.sample_stats)
-        == set(named.statistics)
-        == {"step_size", "num_gradients"}
-    )
-    for name, values in named.statistics.items():
-        assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
 
 
 def test_averages_of_several_tensors_want_a_choice(named):
@@ -179,15 +138,6 @@ def test_averages_of_several_tensors_want_a_choice(named):
             match=r"samples.*\['inside', 'position', 'radius'\]",
         ):
             average()
-
-
-def test_statistics_may_have_further_axes():
-    statistics = {"hyperparameters": torch.arange(48.0).reshape(6, 4, 2)}
-    data = Draws(torch.zeros(6, 4, 3), statistics).to_arviz()
-    assert torch.equal(
-        torch.from_numpy(data.sample_stats["hyperparameters"].values).transpose(0, 1),
-        statistics["hyperparameters"],
-    )
 
 
 def test_draws_know_their_run_and_do_not_change():
@@ -229,6 +179,7 @@ def test_weights_that_the_run_does_not_have_are_refused():
         np.zeros((2, 3)),
         torch.zeros(3),
         {"first": torch.zeros(2, 3), "second": 1.0},
+        {"first": torch.zeros(2, 3), "second": torch.zeros(2, 4)},
     ],
     ids=repr,
 )
@@ -288,67 +239,15 @@ def test_other_draws_that_cannot_be_averaged():
         draws.to_arviz(["position"])
 
 
-def test_arviz_gets_the_likelihood_of_every_example_and_the_names_of_the_parameters():
-    """And says that the model that made the data is the better one."""
-    import arviz
-
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(200, 1, generator=generator)
-    targets = 2 * inputs[:, 0] + 0.5 * torch.randn(200, generator=generator)
-
-    def fit(inputs):
-        posterior = NamedPosterior(
-            {"slope": ()},
-            lambda p: Normal(0.0, 10.0).log_prob(p["slope"]),
-            lambda p, x, y: Normal(p["slope"] * x[:, 0], 0.5).log_prob(y),
-            (inputs, targets),
-        )
-        draws = sample(NUTS(0.02), posterior, torch.ones(4, 1), 200, warm_up=50)
-        return draws, posterior
-
-    models = {}
-    for name, x in {"right": inputs, "wrong": inputs.square()}.items():
-        draws, posterior = fit(x)
-        models[name] = draws.to_arviz(posterior=posterior)
-        assert list(models[name].posterior) == ["slope"]
-        expected = posterior.log_likelihoods(draws.samples[7], posterior.gather(None))
-        found = models[name].log_likelihood["log_likelihood"].values[:, 7]
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-        assert "diverging" in models[name].sample_stats
-    assert arviz.compare(models).index[0] == "right"
-
-
-def test_arviz_gets_no_likelihood_of_a_single_example():
-    """It would take it for one observation, and compare models by that."""
-    posterior = LogisticRegression(torch.ones(1, 2), torch.ones(1), 1.0)
-    draws = Draws(torch.zeros(10, 2, 2), {})
-    with pytest.warns(UserWarning, match="one example.*subsample_size"):
-        data = draws.to_arviz(posterior=posterior)
-    assert "log_likelihood" not in data.groups()
-
-
-def test_arviz_gets_predictions_by_name():
-    draws = Draws(torch.arange(24.0).reshape(4, 3, 2))
-    functions = {"total": lambda x: x.sum(-1), "each": lambda x: x[:, :, None] + 1}
-    data = draws.to_arviz(predictive=functions, dims={"each": ["feature", "one"]})
-    assert list(data.groups()) == ["posterior", "posterior_predictive"]
-    found = data.posterior_predictive
-    assert found["each"].dims == ("chain", "draw", "feature", "one")
-    for name, expected in (
-        ("total", draws.samples.sum(-1)),
-        ("each", draws.samples[..., None] + 1),
-    ):
-        values = torch.from_numpy(found[name].values)
-        assert torch.equal(values.transpose(0, 1), expected)
-    with pytest.raises(ValueError, match=r"predictive.*\[1\]|predictive.*a list"):
-        draws.to_arviz(predictive=[1])
-
-
 # Files and several runs
 
 
 def test_draws_come_back_from_their_file_as_they_were(tmp_path, draws, named):
-    for kept in (draws, named, dataclasses.replace(draws, seed=(1, 2))):
+    """With every field, whatever its value."""
+    others = {"kernel": "SGLD(0.1)", "seed": (1, 2), "warm_up": 3, "thinning": 2}
+    others |= {"seconds": 0.5, "complete": False, "potential": "known"}
+    assert len(others) == len(dataclasses.fields(Draws)) - 2
+    for kept in (draws, named, dataclasses.replace(draws, **others)):
         kept.save(tmp_path / "draws.pt")
         again = Draws.load(tmp_path / "draws.pt")
         for field in dataclasses.fields(Draws):
@@ -380,6 +279,106 @@ def test_a_file_without_draws_is_refused(content, tmp_path):
         Draws.load(path)
     with pytest.raises(FileNotFoundError):
         Draws.load(tmp_path / "none.pt")
+    with pytest.raises(ValueError, match=r"path must be .*None"):
+        Draws.load(None)
+
+
+def test_a_file_of_before_there_was_a_checksum_is_not_taken(tmp_path, draws):
+    """It says so, and how its content is read."""
+    content = {"samples": {"": draws.samples}, "statistics": draws.statistics}
+    torch.save({**content, "torch": torch.__version__}, tmp_path / "old.pt")
+    with pytest.raises(ValueError, match=r"old\.pt.*before files had a checksum.*load"):
+        Draws.load(tmp_path / "old.pt")
+
+
+def test_a_bit_that_flipped_anywhere_in_a_file_is_noticed(tmp_path, draws):
+    """And a file that was cut short anywhere."""
+    path = tmp_path / "draws.pt"
+    draws.save(path)
+    whole, chance = path.read_bytes(), random.Random(0)
+    ends = [0, 1, len(whole) - 1, len(whole) - 32, len(whole) - 33]
+    for place in [*ends, *(chance.randrange(len(whole)) for _ in range(40))]:
+        changed = bytearray(whole)
+        changed[place] ^= 1 << chance.randrange(8)
+        for content in (changed, whole[:place]):
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=r"draws\.pt holds no draws.*damaged"):
+                Draws.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"samples": {}},
+        {"samples": {"": torch.zeros(6)}},
+        {"samples": [1.0]},
+        {"statistics": {"energy": torch.zeros(5, 4)}},
+        {"statistics": {"energy": 1.0}},
+        {"statistics": [torch.zeros(6, 4)]},
+        {"kernel": 1},
+        {"seed": "one"},
+        {"warm_up": 0.5},
+        {"thinning": None},
+        {"seconds": "long"},
+        {"complete": "no"},
+        {"potential": b""},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_file_with_another_field_is_refused(change, tmp_path, draws):
+    """Even with a right checksum."""
+    draws.save(tmp_path / "draws.pt")
+    content = read_whole(tmp_path / "draws.pt")["content"]
+    Checkpoint(tmp_path / "draws.pt").save({**content, **change})
+    with pytest.raises(ValueError, match=r"draws\.pt holds no draws"):
+        Draws.load(tmp_path / "draws.pt")
+
+
+def test_a_checkpoint_of_a_run_is_not_its_draws(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run.pt")
+    run = HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), 3
+    sample(*run, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=r"run\.pt holds no draws"):
+        Draws.load(tmp_path / "run.pt")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("full"), RuntimeError("full"), KeyboardInterrupt()], ids=repr
+)
+def test_a_stop_while_draws_are_written_leaves_the_older_file(
+    error, tmp_path, draws, monkeypatch
+):
+    path = tmp_path / "draws.pt"
+    draws.save(path)
+
+    def write(content, unfinished):
+        Path(unfinished).write_text("half of it")
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", write)
+        kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else OSError
+        with pytest.raises(
+            kind, match=r"draws\.pt \(full\)" if kind is OSError else None
+        ):
+            Draws(draws.samples + 1).save(path)
+    assert torch.equal(Draws.load(path).samples, draws.samples)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_goes_to_a_folder_that_is_made_and_through_a_link(tmp_path, draws):
+    path, link = tmp_path / "new" / "draws.pt", tmp_path / "link.pt"
+    draws.save(str(path))
+    link.symlink_to(path)
+    Draws(draws.samples + 1).save(link)
+    assert link.is_symlink() and torch.equal(
+        Draws.load(path).samples, draws.samples + 1
+    )
+    with pytest.raises(ValueError, match=r"path must be .*None"):
+        draws.save(None)
+    with pytest.raises(ValueError, match="is a folder"):
+        draws.save(tmp_path)
 
 
 def test_a_file_that_holds_code_is_not_run(tmp_path):
@@ -413,9 +412,85 @@ def test_runs_of_several_seeds_are_pooled_chain_beside_chain():
         ({"seed": 4, "thinning": 2}, "runs differ in thinning: 1 and 2"),
         ({"seed": 4, "samples": torch.zeros(6, 4, 1)}, "number of draws: 5 and 6"),
         ({"seed": 4, "samples": {"a": torch.zeros(5, 4, 1)}}, "names of their samples"),
+        ({"seed": 4, "samples": torch.zeros(5, 4, 2)}, r"shapes of a draw: .*1,.*2,"),
+        (
+            {"seed": 4, "samples": torch.zeros(5, 4, 2), "potential": "b"},
+            r"shapes of a draw",
+        ),
+        ({"seed": 4, "potential": "b"}, "runs differ in their potentials.*replace"),
     ],
 )
 def test_runs_that_cannot_be_pooled(change, message):
-    first = Draws(torch.zeros(5, 4, 1), kernel="SGLD(0.1)", seed=3)
+    first = Draws(torch.zeros(5, 4, 1), kernel="SGLD(0.1)", seed=3, potential="a")
     with pytest.raises(ValueError, match=message):
         Draws.pool([first, dataclasses.replace(first, **change)])
+
+
+def test_pooled_runs_took_as_long_as_all_of_them_and_are_as_complete_as_the_least():
+    first = Draws(torch.zeros(5, 4, 1), seed=3, seconds=2.0)
+    other = dataclasses.replace(first, seed=4, seconds=3.5)
+    part = dataclasses.replace(other, complete=False)
+    assert Draws.pool([first, other]).seconds == 5.5
+    assert [Draws.pool(runs).complete for runs in ([first, other], [part, first])] == [
+        True,
+        False,
+    ]
+
+
+def test_runs_of_two_posteriors_are_not_pooled():
+    """Of other targets, another setting or function; equal ones are, made anew too."""
+    scale = 1.0
+
+    class Mine(Potential):
+        def energy(self, position):
+            return scale * position.square().sum(-1)
+
+    x, y = torch.randn(20, 1), torch.randn(20)
+    regression = lambda targets, variance=1.0: LinearRegression(x, targets, variance)
+
+    def run(potential, seed):
+        return sample(SGLD(0.01), potential, torch.zeros(3, 1), 5, seed=seed)
+
+    first, other = run(regression(y), 0), run(regression(y.clone()), 1)
+    assert first.potential == other.potential != ""
+    assert Draws.pool([first, other]).potential == first.potential
+    for another in (regression(-y), regression(y, 2.0), Gaussian.standard(1), Mine()):
+        with pytest.raises(ValueError, match="differ in their potentials"):
+            Draws.pool([first, run(another, 2)])
+    mine = run(Mine(), 3)
+    scale = 2.0
+    with pytest.raises(ValueError, match="differ in their potentials"):
+        Draws.pool([mine, run(Mine(), 4)])
+
+
+def test_a_potential_that_cannot_be_told_is_sampled_and_pooled():
+    numbers = iter(range(10**9))
+
+    class Mine(Potential):
+        def energy(self, position):
+            return position.square().sum(-1) + 0 * next(numbers)
+
+    runs = [sample(HMC(0.1, 2), Mine(), torch.zeros(2, 1), 3, seed=k) for k in (0, 1)]
+    assert [run.potential for run in runs] == ["", ""]
+    assert Draws.pool(runs).samples.shape == (3, 4, 1)
+
+
+def test_averages_are_taken_on_the_processor_where_a_device_has_no_float64():
+    """As Apple's has none, and says so by a TypeError."""
+
+    class OnApple(torch.Tensor):
+        device = property(lambda self: torch.device("mps"))
+
+        def double(self):
+            raise TypeError("MPS has no float64")
+
+        def cpu(self):
+            return self.as_subclass(torch.Tensor)
+
+    values = torch.randn(5, 4, 2)
+    mean, error = Draws(values.as_subclass(OnApple)).mean_and_standard_error()
+    expected = Draws(values).mean_and_standard_error()
+    assert torch.equal(mean, expected[0]) and torch.equal(error, expected[1])
+    inside = Draws((values > 0).as_subclass(OnApple), {"weight": torch.ones(5, 4)})
+    expected = (values > 0).double().mean(0)
+    torch.testing.assert_close(inside.weighted_mean("weight"), expected)
