@@ -10,18 +10,18 @@ import os
 import shutil
 import sys
 
+OLDEST, NEWEST = (3, 11), (3, 14)  # on which the pinned packages install
 SPACE = 9  # gigabytes: 6 of packages, and what pip downloads and unpacks meanwhile
 
 
 def obstacle(folder):
     """Name what stands in the way, and what to do; nothing if there is nothing."""
-    if sys.version_info < (3, 11):  # noqa: UP036, who runs this may have an older one
-        version = "{}.{}".format(*sys.version_info)
-        return (
-            "Python 3.11 or newer is needed, and this is "
-            + version
-            + ": say make PYTHON=/path/to/python3.11"
+    if not OLDEST <= tuple(sys.version_info[:2]) <= NEWEST:
+        words = (
+            "Python {}.{} to {}.{} is needed, and this is {}.{}: say make "
+            "PYTHON=/path/to/python3.14"
         )
+        return words.format(*OLDEST, *NEWEST, *sys.version_info[:2])
     if (
         importlib.util.find_spec("venv") is None
         or importlib.util.find_spec("ensurepip") is None

@@ -124,11 +124,38 @@ def test_no_obstacle_here(tmp_path):
     assert surroundings.obstacle(str(tmp_path / "not" / "yet" / "there")) is None
 
 
-def test_an_old_python_is_told(monkeypatch):
-    monkeypatch.setattr(surroundings.sys, "version_info", (3, 10, 4))
+@pytest.mark.parametrize("version", ["3.10", "3.15", "2.7", "4.0"])
+def test_a_python_for_which_the_packages_are_not_is_told(version, monkeypatch):
+    numbers = (*map(int, version.split(".")), 4, "final", 0)
+    monkeypatch.setattr(surroundings.sys, "version_info", numbers)
     assert (
         surroundings.obstacle(".")
-        == "Python 3.11 or newer is needed, and this is 3.10: say make PYTHON=/path/to/python3.11"
+        == f"Python 3.11 to 3.14 is needed, and this is {version}: say make PYTHON=/path/to/python3.14"
+    )
+
+
+@pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 9)])
+def test_the_oldest_and_the_newest_python_will_do(version, monkeypatch):
+    monkeypatch.setattr(surroundings.sys, "version_info", (*version, "final", 0))
+    assert surroundings.obstacle(".") is None
+
+
+def test_all_places_name_the_same_pythons():
+    oldest, newest = (
+        "{}.{}".format(*each) for each in (surroundings.OLDEST, surroundings.NEWEST)
+    )
+    assert (
+        f"You need Python {oldest} to {newest} and make"
+        in (ROOT / "README.md").read_text()
+    )
+    assert (
+        f"Python {oldest} to {newest}, and make"
+        in (ROOT / "book" / "practice" / "teaching.md").read_text()
+    )
+    assert f'requires-python = ">={oldest}"' in (ROOT / "pyproject.toml").read_text()
+    assert (
+        f'["{oldest}", "{newest}"]'
+        in (ROOT / ".github" / "workflows" / "book.yml").read_text()
     )
 
 
