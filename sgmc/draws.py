@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_instance, shown
+from sgmc.matrices import in_double
 from sgmc.potentials import evaluate
 
 # what ArviZ calls a statistic
@@ -95,7 +96,8 @@ class Draws:
                 tensors, ``lambda samples: samples["name"]`` chooses one.
 
         Returns:
-            The mean and its standard error, each with the shape of one draw.
+            The mean and its standard error, float64 on the CPU, each with the shape of
+            one draw.
 
         Raises:
             ValueError: with no draws, one chain alone, several tensors and no choice,
@@ -108,7 +110,7 @@ class Draws:
                 "one chain has no spread between chains: use "
                 "arviz.mcse(draws.to_arviz()), or more chains"
             )
-        averages = _double(values).mean(0)
+        averages = in_double(values).mean(0)
         return averages.mean(0), averages.std(0) / chains**0.5
 
     def weighted_mean(self, weights: str = "step_size", function=None) -> Tensor:
@@ -133,8 +135,8 @@ class Draws:
             )
         values = self._values(function)
         # such as what is true of a draw
-        values = values if values.is_floating_point() else _double(values)
-        weight = self.statistics[weights].to(values)
+        values = values if values.is_floating_point() else in_double(values)
+        weight = in_double(self.statistics[weights]).to(values)
         if weight.ndim != 2:
             raise ValueError(
                 "weights must be one number for each draw of a chain, but "
@@ -419,10 +421,3 @@ class Draws:
                     f"...) at every draw, but it is {shown(value)}"
                 )
         return {key: torch.stack([one[key] for one in found]) for key in found[0]}
-
-
-def _double(values: Tensor) -> Tensor:
-    """Convert to float64: on the CPU, if the device may have none, as Apple's."""
-    if values.device.type not in ("cpu", "cuda"):
-        values = values.cpu()
-    return values.double()

@@ -7,6 +7,7 @@ import math
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -15,7 +16,13 @@ from booklib.held import HeldMinibatch
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models import HierarchicalNetwork, Posterior
-from sgmc.posteriors import Bernoulli, LinearRegression, NetworkPosterior, Softmax
+from sgmc.posteriors import (
+    Bernoulli,
+    LinearRegression,
+    LogisticRegression,
+    NetworkPosterior,
+    Softmax,
+)
 from sgmc.potentials import Potential
 from sgmc.starting import check_start
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
@@ -351,6 +358,44 @@ def test_data_that_were_changed_in_place_are_noticed_before_a_run(seen_by_torch)
     # tensors of a copy count their changes anew, as those that travelled do
     for copied in (copy.copy(changed), pickle.loads(pickle.dumps(changed))):
         assert run(copied).complete
+
+
+@pytest.mark.parametrize("change", ["one", "sign", "swap"])
+def test_one_row_of_much_data_that_numpy_changed_is_noticed_whichever_it_is(change):
+    """In the last bit, or two rows exchanged; of a transposed array, too."""
+    numbers = np.random.default_rng(0).normal(size=(7, 20_011)).astype(np.float32)
+    features, targets = numbers.T, np.arange(20_011) % 2
+    data = torch.from_numpy(features), torch.from_numpy(targets.astype(np.float32))
+    changed = LogisticRegression(*data, batch_size=5)
+    generator, start = torch.Generator(), torch.zeros(1, 7)
+    changed.check(start, generator)
+    for row in (0, 1, 777, 20_009, 20_010):
+        before = features.copy()
+        if change == "one":
+            features[row, 3] = np.nextafter(features[row, 3], np.float32(9))
+        elif change == "sign":
+            features[row] *= -1
+        else:
+            features[[row, 5_000]] = features[[5_000, row]]
+        with pytest.raises(ValueError, match="data were changed in place"):
+            changed.check(start, generator)
+        features[:] = before
+        changed.check(start, generator)
+
+
+def test_of_data_larger_than_memory_evenly_chosen_examples_are_looked_at(monkeypatch):
+    monkeypatch.setattr("sgmc.posteriors.base.MEMORY", 1_000)
+    features = np.ones((1_000, 1), np.float32)  # four times as much
+    changed = LinearRegression(torch.from_numpy(features), torch.ones(1_000))
+    seen = []
+    for row in range(12):
+        features[row] = 2.0
+        try:
+            changed.check(torch.zeros(1, 1), torch.Generator())
+        except ValueError:
+            seen.append(row)
+        features[row] = 1.0
+    assert seen == [0, 4, 8]
 
 
 def test_a_model_may_know_what_to_do_with_missing_numbers():
