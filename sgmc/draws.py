@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -65,8 +65,8 @@ class Draws:
     def __post_init__(self):
         check_instance("statistics", self.statistics, dict, "{}")
         for each in fields(self)[2:]:
-            value = getattr(self, each.name)
-            check_instance(each.name, value, each.type, repr(each.default))
+            value, kind = getattr(self, each.name), cast(type, each.type)
+            check_instance(each.name, value, kind, repr(each.default))
         samples = self._named("samples")
         if not samples:
             raise ValueError("samples must be a tensor, or some by name, but are {}")
