@@ -1,20 +1,26 @@
 """Models written as plain functions of named parameters, which may be constrained."""
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import RLock
 
 import torch
 from torch import Generator, Tensor
-from torch.distributions import Distribution, Transform, biject_to
-from torch.distributions.constraints import Constraint, real
+from torch.distributions import (
+    Distribution,
+    Independent,
+    MixtureSameFamily,
+    Transform,
+    biject_to,
+)
+from torch.distributions.constraints import Constraint, is_dependent, real
+from torch.utils._pytree import tree_leaves
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
 from sgmc.models.functions import check_callable, check_examples
-from sgmc.posteriors.base import DataPotential, over_chains
+from sgmc.posteriors.base import DataPotential, Vmap, over_chains
 
 _ALONE = RLock()  # the setting of distributions belongs to all threads
 
@@ -205,7 +211,7 @@ class NamedPosterior(DataPotential):
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(g(x)) + log abs det g′(x), ``(chains,)``."""
         values, log_jacobian = self.parameters.constrain(position)
-        value = run_model(self._log_prior_of, values)
+        value = run_model(self._vmaps[0], self._log_prior_of, values)
         if value.shape != log_jacobian.shape:
             raise ValueError(
                 "log_prior must return a number, such as the sum of what it adds up, "
@@ -217,7 +223,8 @@ class NamedPosterior(DataPotential):
         """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n,
         ...)`` → ``(chains, n)``.
         """
-        return run_model(self._log_likelihood_of, self.named(position), *batch)
+        values = self.named(position)
+        return run_model(self._vmaps[0], self._log_likelihood_of, values, *batch)
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the parameters by name, each ``(chains, *shape)``, at positions
@@ -237,21 +244,30 @@ class NamedPosterior(DataPotential):
         )
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""
+        """Look at all examples too (:func:`sgmc.models.functions.check_examples`), and
+        at the supports of distributions (:func:`check_laws`), at the position and on
+        both sides of zero.
+        """
         check_examples(self, position)
+        other = self.initial_position(1, generator).to(position)
+        pieces = list(zip(*(x.split(1_000) for x in self.data), strict=True))
+        for place in (position[:1], other, -other):
+            values = {name: x[0] for name, x in self.named(place.detach()).items()}
+            check_laws("log_prior", self._log_prior_of, values)
+            for batch in pieces:
+                check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
         super().check(position, generator)
 
     def _try(self) -> None:
-        """Call the functions with two examples, for two chains and for one."""
+        """Call the functions with two examples, for one chain."""
         generator = Generator(self.data[0].device).manual_seed(0)
-        positions = self.initial_position(2, generator)
+        position = self.initial_position(1, generator)
         few = tuple(x[None, :2] for x in self.data)
         calls = {
             "log_prior": self.log_prior,
             "log_likelihood": lambda position: self.log_likelihoods(position, few),
         }
-        both = positions, positions[:1]
-        for (name, call), position in itertools.product(calls.items(), both):
+        for name, call in calls.items():
             try:
                 with torch.no_grad():
                     call(position)
@@ -285,29 +301,118 @@ def map_onto(support: Constraint, name: str) -> Transform:
         ) from error
 
 
-def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
+def run_model(
+    vmap: Vmap, function: Callable, values: dict[str, Tensor], *batch: Tensor
+):
     """Call a function of one chain's parameters, and of its batch, for all chains, as
-    :func:`sgmc.posteriors.base.over_chains`; raise a ValueError if it cannot run for
-    all of them together.
+    :func:`sgmc.posteriors.base.over_chains`; raise a ValueError unless it returns
+    tensors.
     """
-    with without_validation():
-        try:
-            return over_chains(function, values, *batch)
-        except ValueError as error:
-            if "must only return Tensors" not in str(error):
-                raise
+
+    def checked(*arguments):
+        result = function(*arguments)
+        if any(not isinstance(x, Tensor) for x in tree_leaves(result)):
             raise ValueError(
                 "a model's function must return a tensor, and no number of Python: "
                 "write torch.zeros(()) for a flat prior in place of 0.0"
-            ) from error
-        except RuntimeError as error:
-            if "vmap" not in str(error):
-                raise
-            raise ValueError(
-                "all chains run a model together, so that nothing in it may hang on a "
-                "value by `if` or `.item()`, or be drawn at random: write torch.where "
-                f"in place of `if`. PyTorch says: {str(error).splitlines()[0]}"
-            ) from error
+            )
+        return result
+
+    with without_validation():
+        return over_chains(checked, values, *batch, vmap=vmap)
+
+
+def check_laws(
+    name: str, function: Callable, values: dict[str, Tensor], *batch: Tensor
+) -> None:
+    """Raise a ValueError if the function of this name, for one chain, rests on what a
+    distribution says outside of its support, or with parameters that it cannot have:
+    what PyTorch's validation, which is off in a run, would refuse.
+
+    All such densities are raised, and the result must not notice. So a law may
+    be minus infinity there, as a part of a mixture, or hidden by ``torch.where``, or
+    made with ``validate_args=False``; and NaN, a border, and what rounding leaves
+    outside do not count.
+    """
+    found, laws = [], {Distribution}
+    while more := {x for law in laws for x in law.__subclasses__()} - laws:
+        laws |= more
+    asked = {law: vars(law)["log_prob"] for law in laws if "log_prob" in vars(law)}
+
+    def raising(ask: Callable) -> Callable:
+        def log_prob(law, value, *more, **settings):
+            density = ask(law, value, *more, **settings)
+            whole = isinstance(law, Independent | MixtureSameFamily)  # ask their parts
+            if whole or vars(law).get("_validate_args") is False:
+                return density
+            for what, support, x in _constrained(law, torch.as_tensor(value)):
+                odd = beyond(support, x)
+                if odd.any():
+                    found.append((type(law).__name__, what, support, x, odd))
+                    density = density + odd * torch.finfo(density.dtype).max ** 0.5
+            return density
+
+        return log_prob
+
+    with without_validation(), torch.no_grad():
+        try:
+            for law, ask in asked.items():
+                law.log_prob = raising(ask)
+            moved = function(values, *batch)
+        finally:
+            for law, ask in asked.items():
+                law.log_prob = ask
+        if not found:
+            return
+        plain = function(values, *batch)
+    if (plain == moved).all():
+        return
+    law, what, support, x, odd = found[-1]
+    of_all = x.expand(odd.shape + x.shape[x.ndim - support.event_dim :])
+    number = float(of_all[odd].flatten()[0])
+    equal = (key for key, value in values.items() if torch.equal(value, x))
+    of = next(equal, "scale")
+    raise ValueError(
+        f"{name} asks {law} for a density with {what} {number:g}, outside of its "
+        f"support, {support}, where the formula is none. Give a parameter with a "
+        f"border its support, such as supports={{{of!r}: constraints.positive}}; data "
+        "must lie in the support, such as (targets > 0).float() for -1 and 1. If it is "
+        f"meant so, make the distribution by {law}(..., validate_args=False)"
+    )
+
+
+def _constrained(law: Distribution, value: Tensor) -> Iterator[tuple]:
+    """List a law's value and parameters, each with where it must lie."""
+    with suppress(NotImplementedError):
+        yield "the value", law.support, value
+    for name, constraint in law.arg_constraints.items():
+        if name in vars(law) and not is_dependent(constraint):
+            yield f"{name} =", constraint, getattr(law, name)
+
+
+def beyond(support: Constraint, value: Tensor) -> Tensor:
+    """Tell which values are outside of a support, by more than rounding; NaN is not.
+
+    Example:
+        >>> from torch.distributions import constraints
+        >>> beyond(constraints.positive, torch.tensor([-1.0, 0.0, torch.nan]))
+        tensor([ True, False, False])
+    """
+
+    odd = ~support.check(value) & ~in_event(support, value.isnan())
+    if odd.any():  # there and back is the same at a border, and to rounding
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            onto, close = biject_to(support), torch.finfo(value.dtype).eps ** 0.5
+            near = torch.isclose(onto(onto.inv(value)), value, close, close)
+            odd = odd & in_event(support, ~near)
+    return odd
+
+
+def in_event(support: Constraint, odd: Tensor) -> Tensor:
+    """Tell for each value of a support whether any of its numbers is odd."""
+    return (
+        odd.flatten(odd.ndim - support.event_dim).any(-1) if support.event_dim else odd
+    )
 
 
 @contextmanager

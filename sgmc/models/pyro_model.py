@@ -3,7 +3,7 @@ pyro-ppl``, which nothing else in this package needs."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ from sgmc.models.named import (
     Parameters,
     check_finite,
     check_values,
+    in_event,
     map_onto,
     run_model,
 )
@@ -47,7 +48,7 @@ class PyroPosterior(DataPotential):
 
     Args:
         program: the program.
-        arguments: what it is called with.
+        arguments: what it is called with, and keywords.
         minibatches: the rule by which the plate's examples are chosen
             (:mod:`sgmc.minibatches`).
 
@@ -72,33 +73,30 @@ class PyroPosterior(DataPotential):
     """
 
     def __init__(
-        self, program: Callable, *arguments, minibatches: MinibatchRule | None = None
+        self,
+        program: Callable,
+        *arguments,
+        minibatches: MinibatchRule | None = None,
+        **keywords,
     ):
         check_callable("program", program, "one that calls pyro.sample")
-        self.program, self.arguments = program, arguments
+        self.program, self.arguments, self.keywords = program, arguments, keywords
         look = _Look()
         # the values do not matter, only their shapes
-        with torch.random.fork_rng(devices=[]), look:
+        with torch.random.fork_rng(devices=[]), look, _first_run():
             torch.manual_seed(0)
-            try:
-                program(*arguments)
-            except (RuntimeError, TypeError) as error:
-                raise ValueError(
-                    "program cannot be run with its arguments: "
-                    f"{type(error).__name__}: {error}. What it makes of plain numbers "
-                    f"is of torch.get_default_dtype(), {torch.get_default_dtype()}: "
-                    "data in it should be so too"
-                ) from error
+            program(*arguments, **keywords)
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
         self._like = look.like()
         examples = torch.arange(num_examples, device=self._like.device)
         super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
-        # by two chains: one alone would let `if` and `.item()` pass
-        with torch.no_grad():
-            generator = Generator(self._like.device).manual_seed(0)
-            start = self.parameters.cut(self.initial_position(2, generator))
-            self._of_program(start, self.data[0][None, :2])
+        ends = self.data[0][None, [0, -1]]
+        generator = Generator(self._like.device).manual_seed(0)
+        start = self.initial_position(1, generator)
+        with torch.no_grad(), _first_run(), suppress(torch.linalg.LinAlgError):
+            for position in (start, -start):  # sites may depend on a sign
+                self._of_program(self.parameters.cut(position), ends)
 
     def full(self) -> "PyroPosterior":
         """Make the posterior whose gradients take all the data, as HMC and NUTS need
@@ -180,7 +178,7 @@ class PyroPosterior(DataPotential):
         def of_one(given: dict[str, Tensor], examples: Tensor):
             run = _Run(self.plate, len(examples), given, constrained)
             with _shown(self.plate, examples), pyro.validation_enabled(False), run:
-                self.program(*self.arguments)
+                self.program(*self.arguments, **self.keywords)
             if missing := sorted(set(self.shapes) - set(run.free)):
                 raise ValueError(
                     f"program did not come to its sites {missing}: which sites there "
@@ -189,7 +187,7 @@ class PyroPosterior(DataPotential):
             return run.log_prior, run.log_likelihoods, run.values, run.free
 
         examples = self.data[0][None, :1] if examples is None else examples
-        return run_model(of_one, given, examples)
+        return run_model(self._vmaps[0], of_one, given, examples)
 
 
 class _Look(Messenger):
@@ -357,7 +355,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
     try:
         # a NaN may stand below a mask
-        inside = law.support.check(value) | value.isnan()
+        inside = law.support.check(value) | in_event(law.support, value.isnan())
     except NotImplementedError:
         return
     if not inside.all():
@@ -375,6 +373,24 @@ def _onto(name: str, law) -> Transform:
         raise ValueError(
             f"the law of the site {name!r}, {type(law).__name__}, does not say its "
             "support: take one that does"
+        ) from error
+
+
+@contextmanager
+def _first_run() -> Iterator[None]:
+    """Make a ValueError of what goes wrong in a program."""
+    try:
+        yield
+    except (RuntimeError, TypeError, LookupError) as error:
+        remedy = (
+            "a plate is to have as many examples as the data"
+            if isinstance(error, IndexError)
+            else "what it makes of plain numbers is of torch.get_default_dtype(), "
+            f"{torch.get_default_dtype()}, and data in it should be so too"
+        )
+        raise ValueError(
+            "program cannot be run with its arguments: "
+            f"{type(error).__name__}: {error}: {remedy}"
         ) from error
 
 

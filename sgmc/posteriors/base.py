@@ -1,7 +1,11 @@
 """From data and a model to a potential with minibatch gradients."""
 
+import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import torch
@@ -80,6 +84,10 @@ class DataPotential(Potential):
         self.data = tuple(data)
         self.batch_size, self.minibatches = batch_size, rule
         self._versions = _versions(self.data)
+        self._vmaps  # which copies share
+
+    #: of chains and of examples; derived, so that a choice makes no other posterior
+    _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
 
     def __getstate__(self):
         # a copy's tensors count their changes anew
@@ -275,9 +283,9 @@ class DataPotential(Potential):
             batch = [x[None, None] for x in example]
             return self.log_likelihood(position[None], *batch)[0, 0]
 
-        in_dims = (None, *[0] * len(batch))
-        of_one = torch.func.vmap(torch.func.grad(log_likelihood), in_dims)
-        return over_chains(of_one, position, *batch)
+        in_dims, vmap = (None, *[0] * len(batch)), self._vmaps[1]
+        of_one = vmap(torch.func.grad(log_likelihood), in_dims)
+        return over_chains(of_one, position, *batch, vmap=vmap)
 
     def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
@@ -400,13 +408,71 @@ def _versions(data: Batch) -> list[tuple[int | None, int]]:
     return found
 
 
-def over_chains(function: Callable[..., Any], own: Any, *batch: Tensor) -> Any:
+class Vmap:
+    """``torch.func.vmap`` of a function, or a loop for what it cannot run, with the
+    same results to rounding: chosen at the first failure, which is remembered, with a
+    warning.
+
+    Example:
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     Vmap()(lambda x: x if x > 0 else -x, (0,))(torch.tensor([1.0, -2.0]))
+        tensor([1., 2.])
+    """
+
+    def __init__(self):
+        self.apart: set[tuple] = set()  # the in_dims with which it failed
+
+    def __call__(self, function: Callable[..., Any], in_dims: tuple) -> Callable:
+        """Make the function of tensors with an axis in front, where in_dims are 0, as
+        ``vmap`` does.
+        """
+
+        def mapped(*arguments):
+            reason = ""
+            if in_dims not in self.apart:
+                try:
+                    return torch.func.vmap(function, in_dims)(*arguments)
+                except Exception as error:  # its own, or the function's, as below
+                    reason = str(error).partition("\n")[0]
+            if "randomness" in reason:
+                raise ValueError(
+                    "the model draws random numbers, so that its likelihood is random: "
+                    "a module in training mode has dropout, which module.eval() "
+                    f"switches off. PyTorch says: {reason}"
+                )
+            pairs = list(zip(arguments, in_dims, strict=True))
+            size = next(len(tree_leaves(x)[0]) for x, dim in pairs if dim == 0)
+            each = [[x] * size if d is None else _cut(x, size) for x, d in pairs]
+            results = [function(*own) for own in zip(*each, strict=True)]
+            if reason and not self.apart:
+                warnings.warn(
+                    "torch.func.vmap cannot run this model for all chains or examples "
+                    f"at once ({reason}), so they are computed one after another: the "
+                    "samples are right, but take as many times longer. In functions of "
+                    "your own write torch.where in place of `if`, and no .item(); for "
+                    "others take few chains, and a noise estimate by few examples",
+                    stacklevel=2,
+                )
+            self.apart.add(in_dims)
+            return tree_map(lambda *each: torch.stack(each), *results)
+
+        return mapped
+
+
+def _cut(tree: Any, size: int) -> list:
+    return [tree_map(lambda x: x[i], tree) for i in range(size)]  # noqa: B023
+
+
+def over_chains(
+    function: Callable[..., Any], own: Any, *batch: Tensor, vmap: Callable | None = None
+) -> Any:
     """Call a function of one chain's numbers, and of its batch, for all chains.
 
     Args:
         function: the function.
         own: a tensor ``(chains, ...)``, or several by name.
         batch: tensors ``(chains, n, ...)``, or ``(1, n, ...)`` for all chains.
+        vmap: a :class:`Vmap` that knows whether the chains run at once.
 
     Returns:
         What it returns, with an axis for chains in front.
@@ -415,10 +481,33 @@ def over_chains(function: Callable[..., Any], own: Any, *batch: Tensor) -> Any:
         >>> over_chains(torch.dot, torch.eye(2), torch.tensor([[3.0, 4.0]]))
         tensor([3., 4.])
     """
-    if len(tree_leaves(own)[0]) == 1:  # vmap costs more than a small model
-        # the way back of squeeze is a view; that of x[0] fills a tensor with zeros
-        alone = tree_map(lambda x: x.squeeze(0), (own, *batch))
-        return tree_map(lambda result: result[None], function(*alone))
-    in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
-    batch = tuple(x[0] if len(x) == 1 else x for x in batch)
-    return torch.func.vmap(function, in_dims)(own, *batch)
+    with _without_fast_attention():
+        if len(tree_leaves(own)[0]) == 1:  # vmap costs more than a small model
+            # the way back of squeeze is a view; that of x[0] fills a tensor with zeros
+            alone = tree_map(lambda x: x.squeeze(0), (own, *batch))
+            return tree_map(lambda result: result[None], function(*alone))
+        in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
+        batch = tuple(x[0] if len(x) == 1 else x for x in batch)
+        return (vmap or Vmap())(function, in_dims)(own, *batch)
+
+
+_SLOW = {"lock": Lock(), "calls": 0, "before": True}
+
+
+@contextmanager
+def _without_fast_attention() -> Iterator[None]:
+    """Switch off PyTorch's fast path of transformers, which has no derivative under
+    vmap, until the last call of all threads ends.
+    """
+    with _SLOW["lock"]:
+        if _SLOW["calls"] == 0:
+            _SLOW["before"] = torch.backends.mha.get_fastpath_enabled()
+            torch.backends.mha.set_fastpath_enabled(False)
+        _SLOW["calls"] += 1
+    try:
+        yield
+    finally:
+        with _SLOW["lock"]:
+            _SLOW["calls"] -= 1
+            if _SLOW["calls"] == 0:
+                torch.backends.mha.set_fastpath_enabled(_SLOW["before"])

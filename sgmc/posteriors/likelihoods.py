@@ -195,7 +195,8 @@ class Softmax(Likelihood):
             raise ValueError(
                 "targets must be class numbers, int64 of shape (N,), not "
                 f"{targets.dtype} {tuple(targets.shape)}; for others take "
-                "likelihood=Gaussian(noise_variance=...) or Bernoulli()"
+                "likelihood=Gaussian(noise_variance=...) or Bernoulli(), and for a "
+                "class of each token a Likelihood whose log_density sums log_softmax"
             )
         low, high = (int(extreme) for extreme in targets.aminmax())
         if outputs.ndim != 3 or low < 0 or high >= outputs.shape[-1]:

@@ -9,6 +9,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import is_lazy
 
 from sgmc.checks import (
     check_count,
@@ -23,7 +24,7 @@ from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import Batch, GaussianPrior, over_chains
 from sgmc.posteriors.fully_connected import layers_of, moments
 from sgmc.posteriors.likelihoods import Likelihood, Softmax
-from sgmc.potentials import Kind
+from sgmc.potentials import Kind, agree
 
 
 class NetworkPosterior(GaussianPrior):
@@ -70,6 +71,12 @@ class NetworkPosterior(GaussianPrior):
         likelihood: Likelihood | None = None,
     ):
         check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
+        _check_module(module)
+        if isinstance(inputs, (tuple, list, Mapping)):
+            raise ValueError(
+                f"inputs must be one tensor, but they are a {type(inputs).__name__}. "
+                f"{_ANY_MODULE}"
+            )
         check_tensor("inputs", inputs, "...", floating=False)
         check_tensor("targets", targets, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
@@ -78,7 +85,6 @@ class NetworkPosterior(GaussianPrior):
         self.shapes = {k: x.shape for k, x in parameters.items() if x.requires_grad}
         if not self.shapes:
             raise ValueError("module has no parameters to sample, or all are frozen")
-        _check_likelihood_of_one(module)
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
         like = inputs if inputs.is_floating_point() else next(module.parameters())
@@ -100,15 +106,57 @@ class NetworkPosterior(GaussianPrior):
             self.module.get_parameter(name).detach().zero_()
         whole = len(parameters) == len(self.shapes) and inputs.ndim == 2
         self._layers = layers_of(module) if whole else None
+        self._changing = self._find_changing(inputs[:100])
+        with torch.no_grad():
+            outputs = self.outputs(like.new_zeros(1, dim), inputs[None, :2])
+        self.likelihood.check(outputs, targets)
+
+    def _find_changing(self, inputs: Tensor) -> dict[str, Tensor]:
+        """Call the module twice: find the buffers that it changes, such as a count of
+        calls, of which every call is to have its own.
+
+        Raises:
+            ValueError: if it cannot be called, gives no tensor, or its outputs are
+                random, or depend on changed buffers or on the other inputs.
+        """
+        generator = Generator(self._like.device).manual_seed(0)
+        named = self.named(self.initial_position(1, generator)[0])
+        own = {name: x.clone() for name, x in self.module.named_buffers()}
+        found = []
         try:
             with torch.no_grad():
-                outputs = self.outputs(like.new_zeros(1, dim), inputs[None, :1])
-        except RuntimeError as error:
+                for few in (inputs, inputs, inputs[:2]):
+                    found.append(functional_call(self.module, named | own, (few,)))
+        except (RuntimeError, TypeError, ValueError, LookupError) as error:
             raise ValueError(
                 "the module cannot take inputs of shape (n, "
                 f"{', '.join(map(str, inputs.shape[1:]))}) and {inputs.dtype}: {error}"
             ) from error
-        self.likelihood.check(outputs, targets)
+        if not all(isinstance(outputs, Tensor) for outputs in found):
+            raise ValueError(
+                f"the module returns a {type(found[0]).__name__}, and no tensor: "
+                "take the outputs out of it in the forward of a module around it. "
+                + _ANY_MODULE
+            )
+        before = dict(self.module.named_buffers())
+        changing = {k: x for k, x in before.items() if not x.equal(own[k])}
+        if not agree(found[0], found[1]):
+            raise ValueError(
+                f"the module changes its buffers {sorted(changing)} when it is called, "
+                "and its outputs by them: fix them by module.eval(), or take the layer "
+                "without them, spectral normalisation by torch.nn.utils.parametrize."
+                "remove_parametrizations(layer, 'weight')"
+                if changing
+                else "the module's outputs are random, as by dropout in training mode: "
+                "switch it off by module.eval(), or leave it out"
+            )
+        if not agree(found[2], found[0][: len(found[2])]):
+            raise ValueError(
+                "the module's output for an example depends on the others of its "
+                "minibatch, as by batch normalisation in training mode: use its "
+                "running statistics by module.eval(), or replace it by nn.GroupNorm"
+            )
+        return changing
 
     def prior_of(self, precisions: Mapping[str, float]) -> Matrix:
         """Make Λ of the precision of each parameter, by its name."""
@@ -136,14 +184,16 @@ class NetworkPosterior(GaussianPrior):
         ...)`` → ``(chains, n, k)``; ``(chains, n)`` for one output if targets are
         ``(N,)``.
         """
-        return over_chains(self.outputs_of_one, position, inputs)
+        vmap = self._vmaps[0]
+        return over_chains(self.outputs_of_one, position, inputs, vmap=vmap)
 
     def outputs_of_one(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Evaluate it with one chain's weights ``(dim,)``: ``(n, ...)`` → ``(n, k)`` or
         ``(n,)``.
         """
-        named = self.named(position)
-        return self._squeezed(functional_call(self.module, named, (inputs,)))
+        own = {name: x.clone() for name, x in self._changing.items()}
+        values = self.named(position) | own
+        return self._squeezed(functional_call(self.module, values, (inputs,)))
 
     def _squeezed(self, outputs: Tensor) -> Tensor:
         single = outputs.shape[-1] == 1 and self.data[1].ndim == 1
@@ -161,7 +211,7 @@ class NetworkPosterior(GaussianPrior):
         ``(..., *shape)``: for ``sample`` to collect.
         """
         return {
-            name: piece.view(*piece.shape[:-1], *self.shapes[name])
+            name: piece.view(piece.shape[:-1] + self.shapes[name])
             for name, piece in self.parameters_of(position).items()
         }
 
@@ -230,16 +280,33 @@ class NetworkPosterior(GaussianPrior):
         return gradient, moments(layers, given, batch[0], slope, sums, kind)
 
 
-def _check_likelihood_of_one(module: nn.Module) -> None:
-    """Raise a ValueError if a layer makes an example's output random, or a function of
-    the other examples of its minibatch.
+_ANY_MODULE = (
+    "Modules with several inputs or with keywords are for sgmc.models.NamedPosterior, "
+    "whose log_likelihood calls torch.func.functional_call(module, parameters, (), "
+    "keywords) with its data"
+)
+
+
+def _check_module(module: nn.Module) -> None:
+    """Raise a ValueError if a module has no parameters of its own yet, or a layer makes
+    an example's output random, or a function of the others of its minibatch.
     """
+    if isinstance(module, torch.jit.ScriptModule):
+        raise ValueError(
+            "module is compiled by torch.jit, which hides its parameters: give the "
+            "nn.Module of which it was made, after module.eval() if it was made so"
+        )
+    if lazy := [name for name, x in module.named_parameters() if is_lazy(x)]:
+        raise ValueError(
+            f"module is lazy, and its parameters {lazy} have no shapes yet: call it "
+            "once, as in module.eval()(inputs[:2]), before the posterior is made"
+        )
     mixing, random = [], []
     for name, layer in module.named_modules():
         if isinstance(layer, _BatchNorm):
             if layer.training or layer.running_mean is None:
                 mixing.append(name)
-        elif isinstance(layer, _DropoutNd) and layer.training:
+        elif isinstance(layer, _DropoutNd) and layer.training and layer.p > 0:
             random.append(name)
     if mixing:
         raise ValueError(

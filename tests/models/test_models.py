@@ -9,14 +9,24 @@ import pytest
 import torch
 from torch import nn
 from torch.distributions import (
+    Bernoulli,
+    Beta,
+    Categorical,
     Dirichlet,
+    Exponential,
+    Gamma,
     HalfNormal,
+    Independent,
     LKJCholesky,
+    MixtureSameFamily,
     Normal,
+    Poisson,
     Uniform,
+    Weibull,
     biject_to,
     constraints,
 )
+from torch.nn import functional
 
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
@@ -360,14 +370,6 @@ def fine(**changes):
             {"log_prior": lambda p: p["mean"]},
             r"log_prior.*parameters.*KeyError.*'mean'",
         ),
-        (
-            {"log_prior": lambda p: p["m"] if p["m"] > 0 else -p["m"]},
-            r"together.*torch\.where",
-        ),
-        (
-            {"log_prior": lambda p: p["m"] * torch.rand(())},
-            r"together.*random",
-        ),
         ({"log_prior": None}, r"log_prior.*None"),
         ({"batch_size": 4}, "only 3 examples"),
     ],
@@ -376,6 +378,160 @@ def test_what_is_refused(changes, message):
     fine()
     with pytest.raises(ValueError, match=message):
         fine(**changes)
+
+
+def test_an_if_runs_chain_after_chain_and_randomness_does_not():
+    kink = fine(log_prior=lambda p: p["m"] if p["m"] > 0 else -2 * p["m"])
+    smooth = fine(
+        log_prior=lambda p: torch.where(p["m"] > 0, p["m"], -2 * p["m"]),
+    )
+    position = torch.tensor([[1.0], [-2.0], [0.5]])
+    with pytest.warns(UserWarning, match=r"one after another.*torch\.where"):
+        energy = kink.energy(position)
+    assert torch.equal(energy, smooth.energy(position))
+    assert torch.equal(kink.gradient(position), smooth.gradient(position))
+    random = fine(log_prior=lambda p: p["m"] * torch.rand(()))
+    with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
+        random.energy(position)
+    with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
+        sample(SGLD(0.01), random, position[:1], 1)
+    with pytest.raises(ValueError, match=r"no number of Python.*torch\.zeros"):
+        fine(log_prior=lambda p: 0.0)
+
+
+def law(law, **settings):
+    """A model whose prior is of a law, at a parameter of three numbers."""
+    return fine(
+        shapes={"b": (3,), "m": ()},
+        log_prior=lambda p: law.log_prob(p["b"]).sum() - p["m"] ** 2,
+        **settings,
+    )
+
+
+def observed(law_of, *data, **settings):
+    return fine(
+        log_likelihood=lambda p, y: law_of(p["m"]).log_prob(y), data=data, **settings
+    )
+
+
+SIGNS, ONE = torch.tensor([1.0, 1.0, 1.0, -1.0]), torch.ones(())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: observed(lambda m: Bernoulli(logits=m), SIGNS),
+            r"log_likelihood asks Bernoulli.*value -1.*Boolean.*targets > 0",
+        ),
+        (
+            lambda: observed(lambda m: Independent(Bernoulli(logits=m), 0), SIGNS),
+            r"log_likelihood asks Bernoulli.*value -1",
+        ),
+        (
+            lambda: observed(lambda m: Poisson(m.exp()), torch.tensor([1.0, 0.5])),
+            r"Poisson.*0\.5.*IntegerGreaterThan",
+        ),
+        (
+            lambda: law(Exponential(ONE)),
+            r"log_prior asks Exponential.*supports=\{'b': constraints.*validate_args",
+        ),
+        (lambda: law(Weibull(1.0, 1.5)), r"Weibull.*supports=\{'b'"),
+        (lambda: law(Weibull(1.0, 2.0)), r"Weibull.*supports=\{'b'"),
+        (lambda: law(Gamma(2.0, 1.0)), r"Gamma.*supports=\{'b'"),
+        (lambda: law(Beta(2.0, 3.0)), r"Beta.*supports=\{'b'"),
+        (lambda: law(Dirichlet(torch.ones(3))), r"Dirichlet.*supports=\{'b'"),
+        (
+            lambda: observed(lambda m: Normal(0.0, m), torch.ones(3)),
+            r"log_likelihood asks Normal.*scale = -.*supports=\{'m'",
+        ),
+    ],
+)
+def test_what_pytorch_would_refuse_is_refused_before_a_run(make, message):
+    """Wherever the run begins; some of these densities are NaN, and some are finite and
+    would lead the chains away.
+    """
+    posterior = make()
+    position = posterior.initial_position(2, torch.Generator().manual_seed(1)).abs()
+    with pytest.raises(ValueError, match=message):
+        sample(SGLD(0.001), posterior, position, 1)
+
+
+def two_boxes(p, x):
+    """A mixture of uniforms: each component has minus infinity in the other's box."""
+    parts = [Uniform(0.0, 1.0).log_prob(x), Uniform(2.0, 3.0).log_prob(x)]
+    shares = [functional.logsigmoid(p["m"]), functional.logsigmoid(-p["m"])]
+    return torch.logsumexp(torch.stack(parts) + torch.stack(shares)[:, None], 0)
+
+
+def mixture(p, x):
+    return MixtureSameFamily(
+        Categorical(logits=torch.stack([p["m"], -p["m"]])),
+        Uniform(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 3.0])),
+    ).log_prob(x)
+
+
+RIGHT = {
+    "a support": lambda: law(Exponential(ONE), supports={"b": constraints.positive}),
+    "a simplex": lambda: fine(
+        shapes={"m": (), "b": (50,)},
+        log_prior=lambda p: Dirichlet(torch.ones(50)).log_prob(p["b"]) - p["m"] ** 2,
+        supports={"b": constraints.simplex},
+    ),
+    "a matrix": lambda: fine(
+        shapes={"m": (), "b": (30, 30)},
+        log_prior=lambda p: LKJCholesky(30, 2.0).log_prob(p["b"]) - p["m"] ** 2,
+        supports={"b": constraints.corr_cholesky},
+    ),
+    "minus infinity in a part": lambda: fine(
+        log_likelihood=two_boxes, data=(torch.tensor([0.5, 2.5, 2.2]),)
+    ),
+    "a mixture": lambda: fine(
+        log_likelihood=mixture, data=(torch.tensor([0.5, 2.5, 2.2]),)
+    ),
+    "a wall": lambda: law(Uniform(-0.5, 0.5)),
+    "meant so": lambda: observed(
+        lambda m: Poisson(m.exp(), validate_args=False), torch.tensor([1.0, 0.5])
+    ),
+    "hidden": lambda: fine(
+        log_likelihood=lambda p, y: torch.where(
+            y >= 0, Bernoulli(logits=p["m"]).log_prob(y), 0.0
+        ),
+        data=(SIGNS,),
+    ),
+    "times zero": lambda: fine(
+        log_likelihood=lambda p, y: (y >= 0) * Bernoulli(logits=p["m"]).log_prob(y),
+        data=(SIGNS,),
+    ),
+    "missing": lambda: fine(
+        log_likelihood=lambda p, y: torch.where(
+            y.isnan(), 0.0, Normal(p["m"], 1.0).log_prob(y.nan_to_num())
+        ),
+        data=(torch.tensor([1.0, torch.nan]),),
+    ),
+    "at a border": lambda: observed(lambda m: HalfNormal(m.exp()), torch.zeros(3)),
+    "a value of Python": lambda: fine(
+        log_prior=lambda p: Normal(p["m"], 1.0).log_prob(0.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_models_are_left_alone(name):
+    posterior, far = RIGHT[name](), 20.0 if name == "a support" else 0.1
+    position = posterior.initial_position(2, torch.Generator().manual_seed(1), far)
+    methods = {law: law.log_prob for law in (Normal, Exponential, Uniform)}
+    posterior.check(position, torch.Generator().manual_seed(0))
+    assert {law: law.log_prob for law in methods} == methods
+
+
+def test_all_data_are_looked_at():
+    y = torch.ones(2_500)
+    y[2_100] = -1
+    posterior = observed(lambda m: Bernoulli(logits=m), y)
+    position, generator = torch.zeros(1, 1), torch.Generator().manual_seed(0)
+    with pytest.raises(ValueError, match="Bernoulli"):
+        posterior.check(position, generator)
 
 
 @pytest.mark.parametrize(

@@ -611,21 +611,32 @@ def test_sites_that_come_and_go():
         posterior.energy(torch.zeros(1, 2))
 
 
-def test_chains_do_not_part_ways():
+def test_an_if_runs_chain_after_chain_and_sites_do_not_hang_on_it():
     def program():
         x = pyro.sample("x", dist.Normal(0.0, 1.0))
-        pyro.factor("kink", x if x > 0 else -x)
+        pyro.factor("kink", x if x > 0 else -2 * x)
+
+    def smooth():
+        x = pyro.sample("x", dist.Normal(0.0, 1.0))
+        pyro.factor("kink", torch.where(x > 0, x, -2 * x))
 
     def item():
         x = pyro.sample("x", dist.Normal(0.0, 1.0))
-        pyro.factor("cut off", torch.tensor(x.item()))
+        pyro.factor("cut off", torch.tensor(9 * x.item()))
 
-    for each in (program, item):
-        with pytest.raises(
-            ValueError,
-            match=r"together.*torch\.where",
-        ):
-            PyroPosterior(each)
+    def parting():
+        x = pyro.sample("x", dist.Normal(0.0, 1.0))
+        if x > 0:
+            pyro.sample("y", dist.Normal(0.0, 1.0))
+
+    position, posterior = torch.tensor([[1.0], [-2.0]]), PyroPosterior(program)
+    with pytest.warns(UserWarning, match=r"one after another.*torch\.where"):
+        found = posterior.gradient(position)
+    assert torch.equal(found, PyroPosterior(smooth).gradient(position))
+    with pytest.raises(ValueError, match=r"cut off.*\.item\(\)"):
+        sample(SGLD(0.01), PyroPosterior(item), position[:1], 1)
+    with pytest.raises(ValueError, match=r"sites|site 'y'"):
+        PyroPosterior(parting)
 
 
 def flat(x, y, n=None):
