@@ -183,7 +183,7 @@ def log_likelihood(p, x, y):  # one number for each example
 # With the names and shapes of the parameters, and their *supports*, the sets in which they may lie, that is the model.
 # Three rules for the functions:
 #
-# * `torch.func.vmap` calls them for all chains at once, so they must not look at a value by `if` or `.item()`, nor draw random numbers.
+# * `torch.func.vmap` calls them for all chains at once, so they must not draw random numbers. An `if` or `.item()` on a value works, but runs the chains one after another.
 # * Their parameters come with their constraints: `p["s"]` is positive, and no Jacobian is to be added.
 # * A support must not be wider than the prior, because a sampler that sees nothing but gradients does not notice that it has left: $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, and not `positive`.
 #

@@ -346,7 +346,8 @@ def _check_observed(name: str, law, value: Tensor) -> None:
     """Raise a ValueError unless the value suits the shape and support of its law."""
     if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):  # a factor
         return
-    if value.shape != law.shape():
+    any_length = getattr(law, "duration", 0) is None  # of a hidden Markov model
+    if not any_length and value.shape != law.shape():
         raise ValueError(
             f"the site {name!r} has observations of shape {tuple(value.shape)}, but "
             f"its law draws {tuple(law.shape())}, and broadcasting "

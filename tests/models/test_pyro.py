@@ -6,6 +6,7 @@ import copy
 import importlib
 import itertools
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pyro
@@ -423,6 +424,177 @@ def test_nested_plates_and_pyro_subsample(generator):
     indices = torch.tensor([[0, 2], [3, 1]])
     torch.testing.assert_close(
         posterior.log_likelihood(position, indices), log_likelihood.gather(1, indices)
+    )
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_a_plate_of_the_data_that_is_not_the_last(inner, generator):
+    """At dim −2, around a plate of each example's numbers or around nothing, and beside
+    a plate that comes first.
+    """
+    seen = torch.randn(5, 3 if inner else 1, generator=generator)
+
+    def program(data, n=2):
+        mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", 5, subsample_size=n, dim=-2) as i:
+            if inner:
+                with pyro.plate("times", 3, dim=-1):
+                    pyro.sample("x", dist.Normal(mean, 1.0), obs=data[i])
+            else:
+                pyro.sample("x", dist.Normal(mean, 1.0), obs=data[i])
+
+    posterior, position = PyroPosterior(program, seen), torch.tensor([[0.3], [-1.2]])
+    expected = dist.Normal(position[..., None], 1.0).log_prob(seen).sum(-1)
+    indices = torch.tensor([[0, 2], [3, 1]])
+    torch.testing.assert_close(
+        posterior.log_likelihood(position, indices), expected.gather(1, indices)
+    )
+
+
+VECTORS = {
+    "independent": lambda m: dist.Normal(m, 1.0).to_event(1),
+    "multivariate": lambda m: dist.MultivariateNormal(m, torch.eye(3)),
+    "student": lambda m: dist.MultivariateStudentT(5.0, m, torch.eye(3)),
+    "multinomial": lambda m: dist.Multinomial(5, logits=m),
+    "one of three": lambda m: dist.OneHotCategorical(logits=m),
+    "dirichlet": lambda m: dist.Dirichlet(m.exp()),
+    "ordered": lambda m: dist.TransformedDistribution(
+        dist.Normal(m, 1.0).to_event(1), [dist.transforms.OrderedTransform()]
+    ),
+    "matrix": lambda m: dist.Normal(m[:, None], 1.0).expand([3, 2]).to_event(2),
+    "low rank": lambda m: dist.LowRankMultivariateNormal(
+        m, torch.ones(3, 1), torch.ones(3)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_that_are_observed_have_pyros_density(name, generator):
+    """In a plate with minibatches, in one without, and outside of plates, with a NaN
+    below a mask, too.
+    """
+    law = VECTORS[name]
+    torch.manual_seed(0)
+    seen = law(torch.tensor([0.5, 0.0, -1.0])).sample((7,))
+
+    def program(n=None):
+        mean = pyro.sample("mean", dist.Normal(torch.zeros(3), 1.0).to_event(1))
+        with pyro.plate("data", 7, subsample_size=n) as i:
+            pyro.sample("y", law(mean), obs=seen[i])
+
+    def outside():
+        mean = pyro.sample("mean", dist.Normal(torch.zeros(3), 1.0).to_event(1))
+        pyro.sample("y", law(mean).expand([7]).to_event(1), obs=seen)
+
+    posterior = PyroPosterior(program, 3)
+    position = posterior.initial_position(2, generator)
+    _, potential, _, _ = initialize_model(program)
+    expected = torch.stack([potential({"mean": x}) for x in position])
+    for each in (posterior.full(), PyroPosterior(program), PyroPosterior(outside)):
+        torch.testing.assert_close(each.energy(position), expected)
+    densities = torch.stack([law(x).log_prob(seen) for x in position])
+    rows = torch.tensor([[0, 2, 5], [6, 1, 3]])
+    torch.testing.assert_close(
+        posterior.log_likelihood(position, rows), densities.gather(1, rows)
+    )
+
+
+def test_a_missing_vector_below_a_mask_and_one_that_cannot_be(generator):
+    seen = torch.randn(4, 2, generator=generator)
+    seen[1, 0] = torch.nan
+    there = ~seen.isnan().any(-1)
+
+    def program(y, there):
+        mean = pyro.sample("mean", dist.Normal(torch.zeros(2), 1.0).to_event(1))
+        with pyro.plate("data", 4), pyro.poutine.mask(mask=there):
+            pyro.sample("y", dist.Normal(mean, 1.0).to_event(1), obs=y)
+
+    position = torch.randn(2, 2, generator=generator)
+    found = PyroPosterior(program, seen, there=there).energy(position)
+    expected = dist.Normal(position[:, None], 1.0).log_prob(seen[there]).sum((1, 2))
+    expected = expected + dist.Normal(0.0, 1.0).log_prob(position).sum(-1)
+    torch.testing.assert_close(found, -expected)
+
+    def counts():
+        shares = pyro.sample("shares", dist.Dirichlet(torch.ones(2)))
+        with pyro.plate("data", 4):
+            pyro.sample("y", dist.Multinomial(3, shares), obs=4 * torch.eye(2)[[0] * 4])
+
+    with pytest.raises(ValueError, match=r"'y'.*support"):
+        PyroPosterior(counts)
+
+
+UNBATCHED = {
+    "ordered": (
+        lambda m: dist.OrderedLogistic(m * torch.linspace(-1, 1, 7), torch.arange(2.0)),
+        torch.tensor([0, 1, 2, 0, 1, 2, 0]),
+    ),
+    "stable": (
+        lambda m: dist.StableWithLogProb(1.5, 0.1, 1.0, m).expand([7]),
+        torch.linspace(-2, 2, 7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNBATCHED)
+def test_laws_that_vmap_cannot_run_have_pyros_density(name, generator):
+    law, seen = UNBATCHED[name]
+
+    def program():
+        mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", 7):
+            pyro.sample("y", law(mean), obs=seen)
+
+    posterior = PyroPosterior(program)
+    position = posterior.initial_position(2, generator)
+    with pytest.warns(UserWarning, match="one after another"):
+        found = posterior.gradient(position)
+    _, potential, _, _ = initialize_model(program)
+    for x, gradient in zip(position, found, strict=True):
+        x = x.requires_grad_()
+        expected = torch.autograd.grad(potential({"mean": x[0]}), x)[0]
+        torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize("duration", [None, 6])
+def test_a_hidden_markov_model_runs_chain_after_chain(duration, generator):
+    seen = torch.randn(6, generator=generator)
+
+    def program():
+        mean = pyro.sample("mean", dist.Normal(torch.zeros(2), 1.0).to_event(1))
+        stay, law = torch.eye(2), dist.Normal(mean, 1.0)
+        law = dist.DiscreteHMM(torch.zeros(2), stay, law, duration=duration)
+        pyro.sample("y", law, obs=seen)
+
+    posterior = PyroPosterior(program)
+    position = posterior.initial_position(2, generator)
+    with warnings.catch_warnings(action="ignore"):
+        found = posterior.energy(position)
+    _, potential, _, _ = initialize_model(program)
+    expected = torch.stack([potential({"mean": x}) for x in position])
+    torch.testing.assert_close(found, expected)
+
+
+def test_data_shorter_than_their_plate_and_keywords():
+    def program(x, size, n=None):
+        mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", size, subsample_size=n) as i:
+            pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
+
+    for n in (None, 5):  # 21: the first look at five need not see the last one
+        for size in (21, 100):
+            with pytest.raises(
+                ValueError, match=r"IndexError.*plate.*as many examples"
+            ):
+                PyroPosterior(program, torch.ones(20), size=size, n=n)
+    one = PyroPosterior(program, torch.ones(20), size=20, n=5)
+    other = PyroPosterior(program, torch.ones(20), 20, 5)
+    position = torch.ones(2, 1)
+    torch.testing.assert_close(
+        one.full().energy(position), other.full().energy(position)
+    )
+    assert fingerprint(one) != fingerprint(
+        PyroPosterior(program, torch.ones(20), n=5, size=19)
     )
 
 
