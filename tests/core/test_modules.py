@@ -144,7 +144,7 @@ def test_a_choice_is_made_once_and_is_no_part_of_the_posterior(generator):
     )
     position, before = posterior.initial_position(2, generator), fingerprint(posterior)
     with pytest.warns(UserWarning, match="vmap cannot.*gru.*one after another"):
-        first = posterior.energy(position)
+        first = posterior.given(posterior.prior_precision).energy(position)
     with warnings.catch_warnings(action="error"):
         assert torch.equal(posterior.energy(position), first)
         posterior.given(posterior.prior_precision).energy(position)
