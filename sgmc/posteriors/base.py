@@ -84,7 +84,6 @@ class DataPotential(Potential):
         self.data = tuple(data)
         self.batch_size, self.minibatches = batch_size, rule
         self._versions = _versions(self.data)
-        self._vmaps  # which copies share
 
     #: of chains and of examples; derived, so that a choice makes no other posterior
     _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
