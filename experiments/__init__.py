@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # in the order of the list
 EXPERIMENTS = (
-    "mnist report report_wider report_wider_momentum figure5 figure5_around "
+    "mnist bayesnn report report_wider report_wider_momentum figure5 figure5_around "
     "uncertainty falling noise fashion fashion_reported steps held cifar cifar_hour "
     "sgnuts trees trees_program trees_fashion "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
