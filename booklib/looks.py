@@ -39,12 +39,14 @@ def predict(
     posterior: NetworkPosterior, positions: Tensor, inputs: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Average the class probabilities of some networks ``(n, classes)``, and the
-    entropies of their predictions ``(n,)``.
+    entropies of their predictions ``(n,)``; on the CPU.
     """
+    inputs = inputs.to(posterior.data[0].device)
     probabilities, entropy, number = torch.zeros(()), torch.zeros(()), len(positions)
     # one by one, so that memory does not grow with their number
     for position in positions:
-        one = posterior.log_predict(position[None], inputs)[0].double().exp()
+        position = position[None].to(inputs.device)
+        one = posterior.log_predict(position, inputs)[0].double().exp().cpu()
         probabilities = probabilities + one / number
         entropy = entropy + predictive_entropy(one) / number
     return probabilities, entropy

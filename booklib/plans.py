@@ -194,22 +194,24 @@ class Prior:
     """N(0, 1/λ) for each weight.
 
     Args:
-        precision: λ; None to draw that of each tensor by a Gibbs step once a round,
-            from the start λ = 1.
+        precision: λ, a number or one for each tensor; None to draw that of each tensor
+            by a Gibbs step once a round, from the start λ = 1.
         by_fan_in: whether the precision of a weight is λ times its fan-in.
     """
 
-    precision: float | None = None
+    precision: float | tuple[float, ...] | None = None
     by_fan_in: bool = False
 
     def precisions(self, network: nn.Module) -> dict[str, float]:
         """Give the precision of each parameter at the start."""
-        precision = 1.0 if self.precision is None else self.precision
+        tensors = dict(network.named_parameters())
+        each = 1.0 if self.precision is None else self.precision
+        each = each if isinstance(each, tuple) else (each,) * len(tensors)
         return {
             name: precision * p[0].numel()
             if self.by_fan_in and p.ndim > 1
             else precision
-            for name, p in network.named_parameters()
+            for precision, (name, p) in zip(each, tensors.items(), strict=True)
         }
 
 
@@ -217,8 +219,10 @@ STARTS = ("fan-in", "prior", "uniform")
 PASSES = Passes()
 
 
-def draw_start(start: str, posterior: NetworkPosterior, generator: Generator) -> Tensor:
-    """Draw where a chain starts, ``(1, dim)``.
+def draw_start(
+    start: str, posterior: NetworkPosterior, generator: Generator, chains: int = 1
+) -> Tensor:
+    """Draw where each chain starts, ``(chains, dim)``.
 
     Args:
         start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero; ``"prior"``, a draw
@@ -226,8 +230,9 @@ def draw_start(start: str, posterior: NetworkPosterior, generator: Generator) ->
             chains.
         posterior: what is sampled.
         generator: source of randomness.
+        chains: number of chains.
     """
-    position = posterior.initial_position(1, generator)
+    position = posterior.initial_position(chains, generator)
     if start == "uniform":
         return position.uniform_(-2, 2, generator=generator)
     if start == "prior":

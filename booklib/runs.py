@@ -46,6 +46,7 @@ class Chain:
         network: the network.
         train: what the posterior is of.
         device: a device of torch.
+        chains: number of chains side by side.
 
     Attributes:
         posterior: given the precisions of the present round.
@@ -62,6 +63,7 @@ class Chain:
         network: nn.Module,
         train: Data,
         device: torch.device | str = "cpu",
+        chains: int = 1,
     ):
         self.plan, self.device = plan, torch.device(device)
         self.generator = Generator(self.device).manual_seed(plan.seed)
@@ -78,7 +80,7 @@ class Chain:
         self.rounds, self.num_gradients, self.changed = 0, 0, False
         self.trees: list[tuple[int, bool, bool]] = []
         self.kernel = plan.make_kernel()
-        start = draw_start(plan.start, self.posterior, self.generator)
+        start = draw_start(plan.start, self.posterior, self.generator, chains)
         self.state = self.kernel.init(self.potential(), start, self.generator)
 
     def potential(self) -> Potential:
@@ -208,7 +210,7 @@ class Run:
         CheckpointError: if it is no run's file, or corrupt.
     """
 
-    chains: type[Chain] = Chain
+    chains: Callable[..., Chain] = Chain
     more: tuple[str, ...] = ()  #: what a kind of run has to save besides
 
     def __init__(

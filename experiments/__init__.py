@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
 # in the order of the list
 EXPERIMENTS = (
-    "mnist bayesnn report report_wider report_wider_momentum figure5 figure5_around "
-    "uncertainty falling noise fashion fashion_reported steps held cifar cifar_hour "
+    "mnist mnist_more bayesnn report report_wider report_wider_momentum "
+    "report_momentum figure5 figure5_around small_start uncertainty "
+    "uncertainty_control letters_report falling noise fashion fashion_reported "
+    "fashion_small_start steps held held_whole cifar cifar_hour "
     "sgnuts trees trees_program trees_fashion "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
     "modes recommender recommender_100k"

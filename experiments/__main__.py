@@ -43,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     add("--seeds", type=int, default=None, help="number of seeds (5, small 1)")
     resume = "go on with earlier runs; what is finished is not run again"
     add("--resume", action="store_true", help=resume)
+    only = "only this method, of an experiment whose seeds run side by side; no result"
+    add("--only", metavar="METHOD", default=None, help=only)
     folders = {
         "data": (os.environ.get("SGMC_DATA", CACHE), "the data sets ($SGMC_DATA)"),
         "runs": (CACHE / "runs", "checkpoints and sampled networks"),
@@ -80,7 +82,7 @@ def run_experiment(given: argparse.Namespace) -> int:
     check_device(given.device)
     experiment = load(given.name)
     data, runs = Path(given.data).expanduser(), given.runs.expanduser()
-    options = Options(data, runs, given.small, given.device, seeds)
+    options = Options(data, runs, given.small, given.device, seeds, only=given.only)
     folder = options.folder(given.name)
     # The result of a small run is a look, not a record, and stays out of the book.
     path = (runs if given.small else given.results) / f"{folder.name}.json"
@@ -99,12 +101,15 @@ def run_experiment(given: argparse.Namespace) -> int:
     prepared = experiment.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
     for result in experiment.run(options, prepared):
+        if given.only is not None:
+            continue
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
-    write_result(path, content)
+    if given.only is None:
+        write_result(path, content)
     for name, each in runs_of(result).items():
         print(f"{name}: {each[-1].get('scores', each[-1].get('average', 'done'))}")
-    print(f"written: {path}")
+    print(f"written: {path}" if given.only is None else "the runs are saved")
     return 0
 
 

@@ -1,10 +1,10 @@
 """Figure 4 by the program of Chen et al. (2014) itself, ported (see booklib.bayesnn).
 
-Its settings: η = 0.1 for the mean over 50,000 digits, α = 0.01, weights from
-N(0, 0.01²), 800 rounds, averages from round 50 on, and a Gibbs step for the prior's
-precisions under every method. What it calls ``sgd`` is SGD with momentum. Its
-Nesterov's momentum, ``nag``, has SGHMC's noise unless that is switched off, and its SGLD
-has the η of SGHMC.
+Its settings: η = 0.1 for the mean over 50,000 digits, α = 0.01, weights from N(0,
+0.01²), 800 rounds, averages from round 50 on, and a Gibbs step for the prior's
+precisions under every method. What it calls ``sgd`` is SGD with momentum; Nesterov's,
+``nag``, has the noise of SGHMC unless that is switched off, and SGLD has the η of
+SGHMC.
 """
 
 import time
@@ -37,64 +37,68 @@ def prepare(options: Options) -> Prepared:
 
 
 class Timed(Program):
-    """A run that counts the processor time of its rounds."""
+    """A run that knows when and where it is made, and counts its processor time."""
 
     seconds = 0.0
+    made: dict | None = None
 
     def advance(self) -> None:
         """Go through the data, and score."""
+        if self.made is None:
+            self.made = circumstances()
+            self.made["versions"]["numpy"] = np.__version__
         started = time.process_time()
         super().advance()
         self.seconds += time.process_time() - started
 
     def state_dict(self) -> dict:
-        """Give the time, too."""
-        return {**super().state_dict(), "seconds": self.seconds}
+        """Give these, too."""
+        own = {"seconds": self.seconds, "made": self.made}
+        return super().state_dict() | own
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go back to the time, too."""
+        """Go back to these, too."""
         super().load_state_dict(saved)
-        self.seconds = saved["seconds"]
+        self.seconds, self.made = saved["seconds"], saved["made"]
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Run all methods, seed after seed, and yield the result after each run."""
+def make(name: str, seed: int, options: Options, prepared: Prepared) -> dict:
+    """Make the run of a method and a seed, or go on with it."""
     rounds, size = 800, {}
     if options.small:
         rounds, size = 30, {"held_out": 0, "batch_size": 100, "burn_in": 10}
-
-    def ran(name: str, method: Method, seed: int) -> dict:
-        file = Checkpoint(run_file(prepared.folder, name, seed))
-        job = Timed(method, *prepared[:2], seed=seed, **size)
-        more = {"title": f"{name}, seed {seed}", "unit": "round"}
-        drive(job, rounds, checkpoint=file, progress=options.progress, **more)
-        if job.done < rounds:
-            raise KeyboardInterrupt
-        return result_of(job)
-
-    methods = {name: [method] for name, method in METHODS.items()}
-    for found in study(methods, range(options.seeds), lambda *_: {}, ran):
-        yield {"data_checksum": checksum(*prepared[:2]), "methods": found}
+    job = Timed(METHODS[name], *prepared[:2], seed=seed, **size)
+    file = Checkpoint(run_file(prepared.folder, name, seed))
+    more = {"title": f"{name}, seed {seed}", "unit": "round"}
+    drive(job, rounds, checkpoint=file, progress=options.progress, **more)
+    if job.done < rounds:
+        raise KeyboardInterrupt
+    return result_of(job)
 
 
 def result_of(job: Timed) -> dict:
     """Give the errors of all rounds, and what else was found in some of them."""
-    made = circumstances()
-    made["versions"]["numpy"] = np.__version__
     some = [t for t in range(job.done) if t < BEGUN or (t + 1) % EVERY == 0]
+    names = ("log_loss", "last_error", "precisions")
+    found = {name: [job.found[name][t] for t in some] for name in names}
     return {
         "plan": job.own | {"rounds": job.done},
-        "made": made,
+        "made": job.made,
         "processor_seconds": round(job.seconds, 1),
         "error": job.found["error"],
-        "some": {
-            "round": some,
-            **{
-                name: [job.found[name][t] for t in some]
-                for name in ("log_loss", "last_error", "precisions")
-            },
-        },
+        "some": {"round": some, **found},
     }
+
+
+def run(options: Options, prepared: Prepared) -> Iterator[dict]:
+    """Run all methods, seed after seed, and yield the result after each run."""
+
+    def ran(name: str, method: Method, seed: int) -> dict:
+        return make(name, seed, options, prepared)
+
+    methods = {name: [method] for name, method in METHODS.items()}
+    for found in study(methods, range(options.seeds), lambda *_: {}, ran):
+        yield {"data_checksum": checksum(*prepared[:2]), "methods": found}
 
 
 EXPERIMENT = Experiment(prepare, run)

@@ -3,12 +3,19 @@ then run with several seeds on the test examples.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
+from booklib.looks import look
 from booklib.plans import Plan
 from booklib.results import checksum
 from booklib.runs import DivergedError, Run
-from experiments.study import Experiment, Options, Prepared, in_a_name, study
+from booklib.together import One, Together
+from experiments.study import Experiment, Options, Prepared, in_a_name, once, study
+from sgmc.posteriors import NetworkPosterior
 
 Methods = dict[str, list[Plan]]  # the plans to choose from, by the name of the method
 
@@ -78,6 +85,48 @@ def compare(
         yield {"data_checksum": data, "methods": found}
 
 
+def compare_side_by_side(
+    methods: Methods,
+    prepared: Prepared,
+    options: Options,
+    first: int = 0,
+    look: Callable[[One, Prepared], dict] = lambda one, prepared: {},
+    look_at_all: Callable[[list[One], Prepared], dict] = lambda ones, prepared: {},
+) -> Iterator[dict]:
+    """Run each method with all its seeds side by side, and yield after each method.
+
+    Args:
+        methods: by name the one plan of each.
+        prepared: the data.
+        options: what the command line says.
+        first: the first seed.
+        look: what else to put into the result of a seed.
+        look_at_all: what else to put into the result of a method.
+    """
+    data = checksum(prepared.train, prepared.validation, prepared.test)
+
+    def made(method: str, plan: Plan) -> dict:
+        given = plan, prepared.network(), *prepared[:2], options.device
+        run = Together(
+            options.seeds, *given, run_file(prepared.folder, method, plan.seed)
+        )
+        runs = run.go(options.progress)["runs"]
+        ones = run.ones()
+        looked = [
+            each | look(one, prepared) for each, one in zip(runs, ones, strict=True)
+        ]
+        return {"tuning": [], "runs": looked, **look_at_all(ones, prepared)}
+
+    found = {}
+    for method, [plan] in methods.items():
+        if options.only in (None, method):
+            plan = plan.but(seed=first, method=method)
+            path = prepared.folder / f"{in_a_name(method)}.json"
+            depends = {"plan": plan.record(), "seeds": options.seeds, "data": data}
+            found[method] = once(path, depends, partial(made, method, plan))
+            yield {"data_checksum": data, "methods": found}
+
+
 def of_plans(
     prepare: Callable[[Options], Prepared],
     settings: Callable[[Prepared, bool], Methods],
@@ -91,7 +140,52 @@ def of_plans(
     return Experiment(prepare, run, plans=True)
 
 
-def mistakes(run: Run) -> dict:
+def side_by_side(
+    prepare: Callable[[Options], Prepared],
+    settings: Callable[[Prepared, bool], Methods],
+    **more: object,
+) -> Experiment:
+    """Make the experiment that runs plans with all seeds side by side, with arguments
+    of :func:`compare_side_by_side`.
+    """
+
+    def run(options: Options, prepared: Prepared) -> Iterator[dict]:
+        methods = settings(prepared, options.small)
+        return compare_side_by_side(methods, prepared, options, **more)
+
+    return Experiment(prepare, run, plans=True)
+
+
+def look_at_letters(one: One, prepared: Prepared) -> dict:
+    """Look at what is no digit: by the networks kept, and, if it is an optimiser's run,
+    by its last network.
+    """
+    found = {"kept": torch.stack(one.reservoir)}
+    if one.plan.record()["temperature"] == 0:
+        found["last"] = one.position
+    return {"look": {name: looked(each, one, prepared) for name, each in found.items()}}
+
+
+def look_at_ensembles(ones: list[One], prepared: Prepared) -> dict:
+    """Look at what is no digit by the last networks of five seeds together, and of the
+    next five, if they are an optimiser's.
+    """
+    if ones[0].plan.record()["temperature"] > 0:
+        return {}
+    groups = [ones[at : at + 5] for at in range(0, len(ones) // 5 * 5, 5)]
+    networks = [torch.cat([one.position for one in group]) for group in groups]
+    return {"ensembles": [looked(each, ones[0], prepared) for each in networks]}
+
+
+def looked(positions: Tensor, one: One, prepared: Prepared) -> dict:
+    """Look at what some networks ``(networks, dim)`` predict, on the run's device."""
+    test = [x.to(one.chain.device) for x in prepared.test]
+    posterior = NetworkPosterior(prepared.network(), *test)
+    found = look(posterior, positions, prepared.test, prepared.others)
+    return {"networks": len(positions), **found}
+
+
+def mistakes(run: Run | One, *_: object) -> dict:
     """List the examples that the last network and the average of a run get wrong."""
     predictions = {"last": run.last, "average": run.average}
     wrong = {

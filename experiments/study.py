@@ -33,6 +33,7 @@ class Options(NamedTuple):
     device: str = "cpu"  #: a device of torch
     seeds: int = 5  #: number of seeds, 0, 1, ...
     progress: bool = True  #: whether to show progress bars
+    only: str | None = None  #: the one method that is run, of those side by side
 
     def folder(self, name: str) -> Path:
         """Name the folder for the runs of an experiment."""
