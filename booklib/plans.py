@@ -104,13 +104,18 @@ class HeadStart:
     α.
     """
 
-    first: Trees | Hamiltonian
+    first: Settings  #: with a momentum_decay, too
     rounds: int
 
     @property
     def learning_rate(self) -> float:
         """η."""
         return self.first.learning_rate
+
+    @property
+    def held(self) -> bool:
+        """Whether a tree has one minibatch."""
+        return getattr(self.first, "held", False)
 
     def make(self, rate: float) -> Kernel:
         """Make the first kernel with a learning rate."""

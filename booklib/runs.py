@@ -87,7 +87,7 @@ class Chain:
         """Give what the next step sees: the posterior, or its minibatch that is held
         for a tree.
         """
-        if not getattr(self.plan.kernel, "held", False):
+        if self.changed or not getattr(self.plan.kernel, "held", False):
             return self.posterior
         examples, size = self.posterior.num_examples, self.plan.batch_size
         indices = Fresh().indices(

@@ -14,7 +14,7 @@ EXPERIMENTS = (
     "report_momentum figure5 figure5_around small_start uncertainty "
     "uncertainty_control letters_report falling noise fashion fashion_reported "
     "fashion_small_start steps held held_whole cifar cifar_hour "
-    "sgnuts trees trees_program trees_fashion "
+    "sgnuts trees trees_program trees_hybrid trees_fashion "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
     "modes recommender recommender_100k"
 ).split()
