@@ -355,6 +355,7 @@ def test_a_stored_command_is_one_that_runs(path, tmp_path, monkeypatch):
 
     stopped = module.EXPERIMENT._replace(prepare=prepare)
     monkeypatch.setattr(module, "EXPERIMENT", stopped)
+    monkeypatch.setattr("experiments.__main__.check_device", lambda device: None)
     assert main([*words[3:], "--runs", str(tmp_path)]) == 1
     [options] = seen
     assert not options.small and f"--seeds {options.seeds}" in " ".join(words)

@@ -30,12 +30,17 @@ from tests.booklib.test_runs import PLANS, make
 
 NUMBERS = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
 FULL = Prepared(NUMBERS, NUMBERS)
+SIDE_BY_SIDE = (
+    "mnist_more uncertainty_control small_start fashion_small_start letters_report "
+    "held_whole report_momentum"
+).split()
 COMPARED = [
     name
     for name in EXPERIMENTS
     if load(name).plans
     and name not in ("sgnuts", "falling", "mnist")
     and not name.startswith("trees")
+    and name not in SIDE_BY_SIDE
 ]
 
 

@@ -159,6 +159,9 @@ def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
             )
         raise SeenError
 
+    def noted_side_by_side(methods, prepared, options, **more):
+        noted(methods, prepared, options)
+
     class Noted:
         """Stands for the run of an experiment that does not compare."""
 
@@ -181,6 +184,7 @@ def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
     monkeypatch.setattr(sgnuts, "costs", lambda *given: {})
     for module in (comparison, falling):
         monkeypatch.setattr(module, "compare", noted)
+    monkeypatch.setattr(comparison, "compare_side_by_side", noted_side_by_side)
 
     def look(name: str) -> dict[str, Ran]:
         experiment = load(name)

@@ -8,10 +8,12 @@ from functools import partial
 import pytest
 import torch
 
+from booklib.held import HeldMinibatch
 from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior, Trees
+from booklib.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
 from booklib.prediction import error_rate
-from experiments import trees, trees_fashion, trees_program
+from booklib.program_trees import ProgramTrees
+from experiments import trees, trees_fashion, trees_hybrid, trees_program
 from experiments.__main__ import main
 from experiments.sgnuts import methods
 from experiments.study import Options, Prepared
@@ -165,6 +167,26 @@ def test_the_program_s_trees_go_through_epochs(tmp_path, monkeypatch):
     for [run] in first["runs"].values():
         assert [line["trees"] for line in run["epochs"]] == [8, 16]
         assert [sum(depths) for depths in run["depths"]] == [8, 8]
+
+
+def test_the_hybrid_holds_its_trees_minibatches_and_draws_fresh_ones_after_them():
+    for small in (True, False):
+        for hybrid, plan in zip(
+            trees_hybrid.settings(small), trees_program.settings(small), strict=True
+        ):
+            assert hybrid.kernel == HeadStart(plan.kernel, 1)
+            assert hybrid.minibatches == Fresh() and hybrid.start == "uniform"
+    kernel = ProgramTrees(1e-3, 0.05, temperature=0.1, max_depth=2)
+    run = epoch_run(HYBRID.but(kernel=HeadStart(kernel, 1)))
+    kinds = []
+    for _ in range(HYBRID.rounds):
+        kinds.append(isinstance(run.chain.potential(), HeldMinibatch))
+        run.advance()
+    # whether the trees are over is seen as the next step begins
+    assert kinds == [True] * 5 + [False] * 7 and len(run.chain.trees) == 4
+    after = run.chain.kernel
+    assert isinstance(after, SGHMC) and after.temperature == 1
+    assert after.step_size == pytest.approx(1e-3**0.5)
 
 
 def test_an_epoch_of_the_program_begins_with_the_energy_of_all_data():
