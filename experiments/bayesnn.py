@@ -37,29 +37,31 @@ def prepare(options: Options) -> Prepared:
 
 
 class Timed(Program):
-    """A run that knows when and where it is made, and counts its processor time."""
+    """A run that lists when and where its parts are made, and counts processor time."""
 
     seconds = 0.0
-    made: dict | None = None
+    parts: tuple[dict, ...] = ()  #: circumstances, and from which round on
+    begun = False
 
     def advance(self) -> None:
         """Go through the data, and score."""
-        if self.made is None:
-            self.made = circumstances()
-            self.made["versions"]["numpy"] = np.__version__
+        if not self.begun:
+            made = {"from_round": self.done, **circumstances()}
+            made["versions"]["numpy"] = np.__version__
+            self.parts, self.begun = (*self.parts, made), True
         started = time.process_time()
         super().advance()
         self.seconds += time.process_time() - started
 
     def state_dict(self) -> dict:
         """Give these, too."""
-        own = {"seconds": self.seconds, "made": self.made}
+        own = {"seconds": self.seconds, "parts": list(self.parts)}
         return super().state_dict() | own
 
     def load_state_dict(self, saved: dict) -> None:
         """Go back to these, too."""
         super().load_state_dict(saved)
-        self.seconds, self.made = saved["seconds"], saved["made"]
+        self.seconds, self.parts = saved["seconds"], tuple(saved["parts"])
 
 
 def make(name: str, seed: int, options: Options, prepared: Prepared) -> dict:
@@ -83,7 +85,7 @@ def result_of(job: Timed) -> dict:
     found = {name: [job.found[name][t] for t in some] for name in names}
     return {
         "plan": job.own | {"rounds": job.done},
-        "made": job.made,
+        "made": list(job.parts),
         "processor_seconds": round(job.seconds, 1),
         "error": job.found["error"],
         "some": {"round": some, **found},
