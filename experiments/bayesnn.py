@@ -84,7 +84,8 @@ def result_of(job: Timed) -> dict:
     names = ("log_loss", "last_error", "precisions")
     found = {name: [job.found[name][t] for t in some] for name in names}
     return {
-        "plan": job.own | {"rounds": job.done},
+        "seed": job.own["seed"],
+        "settings": job.own | {"rounds": job.done},
         "made": list(job.parts),
         "processor_seconds": round(job.seconds, 1),
         "error": job.found["error"],

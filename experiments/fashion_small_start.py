@@ -1,6 +1,7 @@
 """The report's Figure 7a with the right noise from a small start, and its rivals.
 
-As small_start, on clothes: settings and length are those of fashion_reported.
+As small_start, on clothes, with SGLD and Nesterov's momentum for rivals: settings and
+length are those of fashion_reported.
 """
 
 from functools import partial
@@ -17,8 +18,6 @@ def settings(prepared: Prepared, small: bool) -> Methods:
         "SGHMC": "SGHMC, right noise",
         "SGLD": "SGLD, right noise",
         "SGD with Nesterov momentum": "SGD with momentum",
-        "SGD": "SGD",
-        "SGHMC, noise as programmed": "SGHMC",
     }
     more = {"start": "fan-in", "record_every": 5 if small else 25}
     return {name: [reported[old][0].but(**more)] for name, old in names.items()}

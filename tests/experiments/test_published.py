@@ -83,12 +83,18 @@ PARTS = {
 }
 PARTS |= {
     name: PARTS["mnist"]
-    for name in ("falling", "noise", "report", "figure5", "figure5_around", "renyi")
+    for name in (
+        "falling noise report figure5 figure5_around renyi mnist_more small_start "
+        "uncertainty_control letters_report report_momentum"
+    ).split()
 }
 PARTS |= {
     "fashion_reported": PARTS["fashion"],
+    "fashion_small_start": PARTS["fashion"],
     "held": PARTS["steps"],
+    "held_whole": PARTS["steps"],
     "trees": PARTS["steps"],
+    "trees_hybrid": PARTS["steps"],
     "cifar_hour": PARTS["cifar"],
 }
 
