@@ -1407,7 +1407,7 @@ def several(position):
     }
 
 
-@pytest.mark.parametrize("collect", [None, several])
+@pytest.mark.parametrize("collect", [None, torch.isfinite, several])
 @pytest.mark.parametrize(
     ("settings", "good"),
     [
@@ -1428,7 +1428,7 @@ def test_chains_that_break_leave_the_others_their_draws(settings, good, collect)
     whole = sample(STEPPING, Cliff(math.inf), STARTS, **settings).samples
     with pytest.raises(DivergenceError, match=f"chain.* {good[-1]} draws") as caught:
         sample(STEPPING, Cliff(6.95), STARTS, **settings)
-    draws, keys = caught.value.draws, several(STARTS) if collect else [None]
+    draws, keys = caught.value.draws, whole if collect is several else [None]
     for key in keys:
         found, right = (x if key is None else x[key] for x in (draws.samples, whole))
         assert len(found) == good[-1] and found.dtype == right.dtype
