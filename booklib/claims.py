@@ -1,140 +1,149 @@
-"""Checked claims: every empirical sentence of the book is one."""
+"""Checked claims: each is a record of what was measured, which the sentence shows."""
 
 import builtins
 import hashlib
-import html
 import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
+from booklib import MEDIA
+from booklib.numbers import in_words, to_the_digits_of, with_the_digits_of
 from booklib.play import playing
 from sgmc.checks import check_instance
 
 KINDS = ("exact", "live", "stored")
-SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-STANDARD_ERRORS = 5
-RED = "color: #d32f2f; font-weight: bold"
-# In the place of a claim that the block above shows: nothing, and no room for it.
-COUNTED = (
-    '<span class="counted"></span><style>'
-    ".jp-OutputArea-child:has(.counted) { display: none; }</style>"
-)
-_OF_THIS_CELL: list[tuple[bool, str, str]] = []
+ERRORS = 5  # standard errors that a measured value may be off
+_OF_THIS_CELL: list[dict[str, Any]] = []
+
+Bound = Mapping[str, float]
+DECIDED, OPEN = {"decided": True}, {"decided": False}  # of a comparison over seeds
+_BOUNDS = [
+    {"at_most"},
+    {"at_least"},
+    {"near"},
+    {"near", "within"},
+    {"at_most", "errors"},
+    {"decided"},
+]
 
 
 class ClaimError(AssertionError):
     """A claim of the book that its own computation does not support."""
 
 
-def claim(
-    statement: str,
-    value: float,
+def near(value: float, within: float | None = None) -> Bound:
+    """Bound a claim on both sides; by default within five standard errors."""
+    return {"near": value} if within is None else {"near": value, "within": within}
+
+
+def at_most(value: float) -> Bound:
+    """Bound a claim from above."""
+    return {"at_most": value}
+
+
+def at_least(value: float) -> Bound:
+    """Bound a claim from below."""
+    return {"at_least": value}
+
+
+def at_most_errors(value: float = ERRORS) -> Bound:
+    """Bound a distance that is counted in standard errors, such as the largest |z|."""
+    return {"at_most": value, "errors": True}
+
+
+def check(
+    name: str,
+    value: Any,
+    bound: Bound | None = None,
     *,
-    at_most: float | None = None,
-    at_least: float | None = None,
-    near: float | None = None,
-    within: float | None = None,
-    standard_error: float | None = None,
-    because: str,
+    because: str = "",
     kind: str = "live",
+    error: float | None = None,
+    digits: int | None = None,
+    says: str = "",
 ) -> None:
-    """State an empirical sentence, check it, and show one line that is the same on
-    every machine.
+    """Record what was measured, and whether it is as it should be, for the sentence
+    that names it: ``{c}`name``` shows the number with ✓ or ✗.
 
-    On a page the claims of a cell are one line, *8 checks hold*, which opens on click;
-    if one of them does not hold, it is open.
-
-    The line of a claim holds the statement, its bound and where the bound comes from,
-    but not the measured value, whose last digits differ between processors; the
-    rendered page shows that too. With ``standard_error`` the bound is five of them: a
-    true claim fails once in 1.7 million times. Where a reader plays
-    (:func:`booklib.play.play`), a claim that does not hold shows ✗ and what was
-    measured, and the page goes on.
+    A cell shows its records at its end, a line each. The number of a live record is
+    not in its line, because its last digits differ between processors. A claim that
+    does not hold raises an error, or, where a reader plays (:func:`booklib.play.play`),
+    shows ✗ and the page goes on.
 
     Args:
-        statement: the sentence, without its bound.
-        value: the measured number, or a truth value when the sentence needs no bound.
-        at_most: the largest value allowed.
-        at_least: the smallest value allowed.
-        near: the value expected; needs ``within`` or ``standard_error``.
-        within: the largest absolute difference from ``near`` allowed.
-        standard_error: the Monte Carlo standard error of ``value``.
+        name: what the sentence calls it, such as ``"variance-cold"``.
+        value: the measured number; a truth value; or a comparison over seeds, which
+            has ``mean``, ``low``, ``high`` and ``decided``.
+        bound: :func:`near`, :func:`at_most`, :func:`at_least`,
+            :func:`at_most_errors`, ``DECIDED`` or ``OPEN``. A truth value has none, and
+            an exact or stored number needs none: the sentence shows what was computed.
         because: where the bound comes from.
-        kind: ``"exact"`` for what has no chance in it, such as a law that is solved or
-            an enumeration, ``"live"`` for what the page draws, ``"stored"`` for what a
-            longer run has left in a file.
+        kind: ``"exact"`` for what has no chance in it, such as a distribution that is
+            solved or an enumeration, ``"live"`` for what the page draws, ``"stored"``
+            for what a longer run has left in a file.
+        error: the Monte Carlo standard error of ``value``.
+        digits: significant digits to show; by default as many as the error bears.
+        says: what is checked, where no sentence shows it.
 
     Raises:
         ClaimError: if the claim is false, or the value is not a number.
-        ValueError: if the kind is none of these, or the bound is missing, stated twice
-            or no finite number, or the value is not one number.
+        ValueError: if the kind is none of these, the bound is missing or not a finite
+            number, or the value is not one number.
 
     Example:
-        >>> claim(
-        ...     "A third is near 0.33",
-        ...     1 / 3,
-        ...     near=0.33,
-        ...     within=0.005,
-        ...     because="two digits",
-        ... )
-        ✓ A third is near 0.33: 0.33 ± 0.005 (because two digits)
+        >>> check("third", 1 / 3, near(0.33, 0.005), because="two digits", kind="exact")
+        ✓ third = 0.333: 0.33 ± 0.005 (because two digits)
     """
-    check_instance("statement", statement, str, '"A third is near 0.33"')
-    check_instance("because", because, str, '"two digits"')
+    for what, words in {"name": name, "because": because, "says": says}.items():
+        check_instance(what, words, str, '"two digits"')
     if kind not in KINDS:
         raise ValueError(
             f"kind must be one of {', '.join(map(repr, KINDS))}, but it is {kind!r}"
         )
-    given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
-    for name, bound in given.items():
-        if bound is not None and not math.isfinite(_number(name, bound)):
-            raise ValueError(
-                f"{name} must be finite, but it is {bound!r}: a bound that nothing "
-                "breaks claims nothing"
-            )
-    bounds = [bound for bound in (at_most, at_least, near) if bound is not None]
-    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in (
-        "torch.bool",
-        "bool",
-    )
-    if len(bounds) != (0 if truth else 1):
+    gap = value if hasattr(value, "decided") else None
+    value = gap.mean if gap else value
+    truth = str(getattr(value, "dtype", type(value).__name__)).endswith("bool")
+    bound = {key: _number(key, number) for key, number in (bound or {}).items()}
+    known = set(bound) in _BOUNDS and (set(bound) != {"near"} or error is not None)
+    if (bool(bound) == truth and (truth or kind == "live")) or (bound and not known):
         raise ValueError(
-            "give exactly one of at_most, at_least and near for a number, and none "
-            "for a truth value"
+            f"{name}: give exactly one bound for a number, and none for a truth value; "
+            "near needs within or the value's error"
         )
-    if (near is not None) != ((within is not None) != (standard_error is not None)):
+    if not all(map(math.isfinite, bound.values())):
         raise ValueError(
-            "near needs exactly one of within and standard_error; the other bounds "
-            "need neither"
+            f"a bound must be finite, but it is {bound}: a bound that nothing breaks "
+            "claims nothing"
         )
     value = bool(_number("value", value)) if truth else _number("value", value)
-    if truth:
-        holds, bound = value, "true"
-    elif at_most is not None:
-        holds, bound = value <= at_most, f"at most {in_words(at_most)}"
-    elif at_least is not None:
-        holds, bound = value >= at_least, f"at least {in_words(at_least)}"
-    elif within is not None:
-        holds, bound = (
-            abs(value - near) <= within,
-            f"{_to_the_digits_of(within, near)} ± {in_words(within)}",
-        )
-    else:
-        standard_error = _number("standard_error", standard_error)
-        holds = (
-            0 < standard_error < math.inf
-            and abs(value - near) <= STANDARD_ERRORS * standard_error
-        )
-        bound = f"{in_words(near)} within {STANDARD_ERRORS} standard errors"
+    error = None if error is None else _number("error", error)
+    shown = partial(
+        with_the_digits_of,
+        unsure=None if digits else error or bound.get("within"),
+        digits=digits or (2 if kind == "live" else 4),
+    )
+    interval = f"[{shown(gap.low)}, {shown(gap.high)}]" if gap else ""
     measured = str(value).lower() if truth else in_words(value, 4)
-    if standard_error is not None:
-        measured += f" ± {in_words(standard_error, 2)}"
-    if not holds and not playing():
-        raise ClaimError(
-            f"{statement}: {bound}, but measured {measured} (because {because})"
-        )
-    _show(holds, statement, bound, because, measured, kind)
+    measured += "" if error is None else f" ± {in_words(error, 2)}"
+    record = {
+        "name": name,
+        "kind": kind,
+        "value": float(value) if math.isfinite(value) else None,
+        "error": error,
+        "bound": bound,
+        "holds": _holds(value, bound, error, gap),
+        "decided": bool(gap.decided) if gap else None,
+        "shown": "" if truth else f"{shown(value)} {interval}".strip(),
+        "measured": measured,
+        "words": _words(bound) if bound or truth else "",
+        "because": because,
+        "says": says,
+    }
+    _emit(record | {"line": _line(record)})
 
 
-def _number(name: str, value: object) -> float:
+def _number(name: str, value: Any) -> float:
     try:
         if not isinstance(value, str):
             return float(value)
@@ -143,103 +152,100 @@ def _number(name: str, value: object) -> float:
     raise ValueError(f"{name} must be one number, but it is {value!r}")
 
 
-def in_words(number: float, digits: int = 6) -> str:
-    """Write a number as it is written on paper.
+def _holds(value: float, bound: Bound, error: float | None, gap: Any) -> bool:
+    if "decided" in bound:
+        return bool(gap.decided) == bound["decided"]
+    if "at_most" in bound:
+        return value <= bound["at_most"]
+    if "at_least" in bound:
+        return value >= bound["at_least"]
+    if "within" in bound:
+        return abs(value - bound["near"]) <= bound["within"]
+    if "near" in bound:
+        away = math.inf if error is None else ERRORS * error
+        return 0 < away < math.inf and abs(value - bound["near"]) <= away
+    return bool(value) if isinstance(value, bool) else math.isfinite(value)
 
-    Example:
-        >>> in_words(-0.25), in_words(1e-9), in_words(3.2e7, 1)
-        ('−0.25', '10⁻⁹', '3·10⁷')
+
+def _words(bound: Bound) -> str:
+    if "decided" in bound:
+        return "decided" if bound["decided"] else "open"
+    if "within" in bound:
+        middle = to_the_digits_of(bound["within"], bound["near"])
+        return f"{middle} ± {in_words(bound['within'])}"
+    if "near" in bound:
+        return f"{in_words(bound['near'])} within {ERRORS} standard errors"
+    for name in ("at_most", "at_least"):
+        if name in bound:
+            return f"{name.replace('_', ' ')} {in_words(bound[name])}"
+    return "true"
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    """Write a record as its line of text: of a live one that holds without its number,
+    whose last digits differ between processors.
     """
-    mantissa, _, power = f"{number:.{digits}g}".replace("-", "−").partition("e")
-    if not power:
-        return mantissa
-    ten = (
-        "10"
-        + power[0].replace("+", "").translate(SUPERSCRIPTS)
-        + power[1:].lstrip("0").translate(SUPERSCRIPTS)
-    )
-    return ten if mantissa == "1" else f"{mantissa}·{ten}"
+    words, what = record["words"], record["says"] or record["name"]
+    if not record["says"] and record["shown"] and record["kind"] != "live":
+        what += f" = {record['shown']}"
+    if not record["holds"]:
+        return f"✗ {what}: {words}, but measured {record['measured']}"
+    why = f" (because {record['because']})" if record["because"] else ""
+    return f"✓ {what}{words and ': '}{words}{why}"
 
 
-def _to_the_digits_of(tolerance: float, number: float) -> str:
-    """Write a number with one digit more than the first one of what it may be off
-    by.
-    """
-    return in_words(
-        round(float(number), 1 - math.floor(math.log10(tolerance)))
-        if tolerance > 0
-        else number
-    )
-
-
-def anchor(line: str) -> str:
-    """Name the place of a claim in its page."""
-    return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
-
-
-def _show(
-    holds: bool, statement: str, bound: str, because: str, measured: str, kind: str
-) -> None:
-    line = (
-        f"✓ {statement}: {bound} (because {because})"
-        if holds
-        else f"✗ {statement}: {bound}, but measured {measured}"
-    )
-    # IPython defines it; elsewhere there is no page to show the value on
+def _emit(record: dict[str, Any]) -> None:
+    if not record["holds"] and not playing():
+        raise ClaimError(record["line"])
+    # IPython defines it; elsewhere there is no page to show the record on
     if "get_ipython" not in dir(builtins):
-        print(line)
+        print(record["line"])
         return
-    # Where the book's style sheet is not, as in Jupyter, VS Code and Colab, this reads
-    # as a sentence, and a broken claim in red; the sheet makes columns of the parts and
-    # hides what joins them.
-    red = "" if holds else f' style="{RED}"'
-    frame = (
-        ""
-        if holds
-        else ' style="border-left: 3px solid #d32f2f; background: rgba(211, 47, 47, 0.12); padding: .3rem .6rem"'  # noqa: E501
-    )
-    page = (
-        f'<div class="claim{"" if holds else " broken"}" id="{anchor(line)}" '
-        f'data-kind="{kind}"{frame}>'
-        f'<span class="verdict"{red}>{"✓" if holds else "✗"}</span> '
-        f'<span class="statement">{html.escape(statement)}</span>{_joined(": ")}'
-        "<span "
-        f'class="bound">{html.escape(bound)}</span>{_joined("; " if holds else ", but ")}'  # noqa: E501
-        f'<b{red}><span class="measured">measured '
-        f"{html.escape(measured)}</span></b>{_joined(' (because ')}"
-        f'<span class="because">{html.escape(because)}</span>{_joined(")")}</div>'
-    )
     if not _OF_THIS_CELL:
         from IPython import get_ipython
 
-        get_ipython().events.register("post_run_cell", _show_block)
-    _OF_THIS_CELL.append((holds, line, page))
+        get_ipython().events.register("post_run_cell", _show)
+    _OF_THIS_CELL.append(record)
 
 
-def _show_block(result: object = None) -> None:
-    """Show the claims of a cell, at its end: a line that opens on click, all of them in
-    the first output, and of the others the text alone, which is what is stored.
-    """
+def _show(result: object = None) -> None:
+    """Show the records of a cell, at its end, as one output."""
     from IPython import get_ipython
     from IPython.display import display
 
-    claims = list(_OF_THIS_CELL)
+    records = list(_OF_THIS_CELL)
     _OF_THIS_CELL.clear()
-    get_ipython().events.unregister("post_run_cell", _show_block)
-    broken, total = sum(not holds for holds, *_ in claims), len(claims)
-    rows = "".join(page for *_, page in claims)
-    if broken:
-        verb = "fails" if broken == 1 else "fail"
-        start = '<details class="checks broken" open="open"><summary '
-        start += f'style="{RED}">✗ {broken} of {total} checks {verb}'
-    else:
-        said = "1 check holds" if total == 1 else f"{total} checks hold"
-        start = f'<details class="checks"><summary>✓ {said}'
-    pages = [f'{start}</summary><div class="rows">{rows}</div></details>']
-    pages += [COUNTED] * (total - 1)
-    for (_, line, _), page in zip(claims, pages, strict=True):
-        display({"text/plain": line, "text/html": page}, raw=True)
+    get_ipython().events.unregister("post_run_cell", _show)
+    text = "\n".join(record["line"] for record in records)
+    display({"text/plain": text, MEDIA: records}, raw=True)
 
 
-def _joined(words: str) -> str:
-    return f'<span class="joined">{words}</span>'
+def claim(
+    statement: str,
+    value: Any,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    near: float | None = None,
+    within: float | None = None,
+    standard_error: float | None = None,
+    errors: bool = False,
+    because: str,
+    kind: str = "live",
+) -> None:
+    """State a sentence that the page does not show, by :func:`check`: what pages have
+    that are not yet written in its way.
+    """
+    given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
+    bound = {key: number for key, number in given.items() if number is not None}
+    bound |= {"errors": True} if errors else {}
+    name = hashlib.sha256(f"{statement}{bound}".encode()).hexdigest()[:12]
+    check(
+        name,
+        value,
+        bound or None,
+        because=because,
+        kind=kind,
+        error=standard_error,
+        says=statement,
+    )

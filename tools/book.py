@@ -15,7 +15,6 @@ code, the package or a stored result changes."""
 
 import copy
 import hashlib
-import html
 import json
 import os
 import re
@@ -23,16 +22,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
 
+from booklib import MEDIA
+from tools import sentences
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
+STORED = {"text/plain", MEDIA}  # of what a cell puts out
 SPACE = 2  # gigabytes that the executed chapters and the pages may need
 # Folders whose files pages show and link to, from where the pages are made.
 SHOWN = ("sgmc", "booklib", "benchmarks", "lab", "book/_static")
@@ -261,8 +261,10 @@ def text_outputs(outputs: list) -> list:
             continue
         if "data" in output:
             output.data = {
-                key: value for key, value in output.data.items() if key == "text/plain"
+                key: value for key, value in output.data.items() if key in STORED
             }
+            if claims := sentences.recorded(output):
+                output.data[MEDIA] = sentences.without_last_digits(claims)
             output.metadata = {}
             if not output.data.get("text/plain") and (
                 output.output_type == "display_data"
@@ -318,7 +320,7 @@ def problems(root: Path = ROOT) -> list[str]:
             if (
                 output.output_type == "error"
                 or output.get("name") == "stderr"
-                or set(output.get("data", ())) - {"text/plain"}
+                or set(output.get("data", ())) - STORED
             ):
                 found.append(
                     f"{name}: a stored output is an error, standard error, an image "
@@ -327,59 +329,6 @@ def problems(root: Path = ROOT) -> list[str]:
     for notebook in sorted((root / "book").glob("*/*.ipynb")):
         if not notebook.with_suffix(".py").exists():
             found.append(f"{notebook.relative_to(root)} has no source")
-    return found
-
-
-def claims(root: Path = ROOT) -> dict[Path, list[str]]:
-    """Collect every claim's line from the stored outputs, by chapter."""
-    found = {}
-    for path in chapters(root):
-        notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
-        outputs = [
-            output
-            for cell in notebook.cells
-            if cell.cell_type == "code"
-            for output in cell.outputs
-        ]
-        lines = [output.data["text/plain"] for output in outputs if "data" in output]
-        found[path.relative_to(root)] = [
-            line for line in lines if line.startswith("✓ ")
-        ]
-    return found
-
-
-class Claim(NamedTuple):
-    """A claim of an executed chapter, in HTML."""
-
-    anchor: str
-    kind: str
-    verdict: str
-    statement: str
-    bound: str
-    measured: str
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether this build supports it."""
-        return self.verdict == "✓"
-
-
-def measured_claims(notebook: nbformat.NotebookNode) -> list[Claim]:
-    """Read the claims of an executed notebook as its page shows them."""
-    found = []
-    for output in all_outputs(notebook):
-        page = output.get("data", {}).get("text/html", "")
-        for anchor, kind, inside in re.findall(
-            r'<div class="claim[^>]* id="([^"]+)" data-kind="(\w+)"[^>]*>(.*?)</div>',
-            page,
-            re.DOTALL,
-        ):
-            spans = dict(
-                re.findall(r'<span class="(\w+)"[^>]*>(.*?)</span>', inside, re.DOTALL)
-            )
-            found.append(
-                Claim(anchor, kind, *(spans[name] for name in Claim._fields[2:]))
-            )
     return found
 
 
@@ -403,81 +352,6 @@ def title(path: Path) -> str:
 # The book
 # ----------------------------------------------------------------------------------
 
-KINDS = {
-    "exact": "there is no chance in it: a law that was solved, an enumeration, an identity",
-    "live": "the page draws it, so the value differs a little between machines",
-    "stored": "it is read from the stored result of a longer run",
-}
-# Both pages repeat words of all the others.
-NOT_SEARCHED = ("---", "nosearch: true", "---", "")
-
-
-def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str:
-    """Write the page of claims: one table a chapter, and what filters them where
-    scripts run.
-    """
-    everything = [claim for found in claims.values() for claim in found]
-    broken = sum(not claim.holds for claim in everything)
-    verdict = (
-        f"In this build {broken} of them do not hold: they are marked ✗, with what "
-        "was measured."
-        if broken
-        else "In this build all of them hold, with the values that it measured."
-    )
-    chapters = "".join(
-        f'<option value="{path.stem}">{html.escape(titles[path])}</option>'
-        for path in claims
-    )
-    count = Counter(claim.kind for claim in everything)
-    kinds = "".join(
-        f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} '
-        f"({count[kind]})</label> "
-        for kind in KINDS
-    )
-    page = [
-        *NOT_SEARCHED,
-        "# Claims",
-        "",
-        "Every empirical sentence of this book is checked by the cell that states "
-        f"it: {len(everything)} claims in {len(claims)} chapters.",
-        verdict,
-        "Each leads to the place where it is computed, which also says where the "
-        "bound comes from.",
-        "One that begins with *the same* or *its* speaks of the line above it.",
-        "",
-        *(f"* *{kind}*: {meaning}." for kind, meaning in KINDS.items()),
-        "",
-        "````{only} builder_html",
-        "```{raw} html",
-        '<form class="claims-filter" hidden="hidden">',
-        "<label>Chapter <select><option "
-        f'value="">all</option>{chapters}</select></label>',
-        f'<label>Word <input type="search" /></label> {kinds}',
-        '<span role="status"></span>',
-        "</form>",
-        '<script src="../../_static/claims.js" defer="defer"></script>',
-        "```",
-        "````",
-        "",
-    ]
-    for path, found in claims.items():
-        url = f"../{path.parent.name}/{path.stem}.html"
-        page += [f"(claims-{path.stem})=", f"## {titles[path]}", "", "```{raw} html"]
-        page.append(f'<table class="claims" data-chapter="{path.stem}"><thead><tr>')
-        page += [
-            f'<th scope="col">{head}</th>'
-            for head in ("claim", "bound", "measured", "kind")
-        ]
-        page.append("</tr></thead><tbody>")
-        for claim in found:
-            page.append(
-                f'<tr data-kind="{claim.kind}"><td>{claim.verdict} <a '
-                f'href="{url}#{claim.anchor}">{claim.statement}</a></td>'
-                f"<td>{claim.bound}</td><td>{claim.measured.removeprefix('measured ')}</td><td>{claim.kind}</td></tr>"
-            )
-        page += ["</tbody></table>", "```", ""]
-    return "\n".join(page)
-
 
 def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
     """Write the page that says when each page with code was executed, what it took and
@@ -490,7 +364,7 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
     failed = {path for path, notebook in executed.items() if errors(notebook)}
     slowest = max(seconds, key=seconds.get)
     page = [
-        *NOT_SEARCHED,
+        *sentences.NOT_SEARCHED,
         "# Execution status",
         "",
         f"All {len(executed)} pages with code were executed for this build, from "
@@ -518,6 +392,26 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
     return "\n".join(page)
 
 
+def said(
+    executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT
+) -> tuple[dict[Path, list[dict]], dict[str, list[str]]]:
+    """Collect what the pages recorded, and the texts that may show it.
+
+    What was never executed here has the records of its notebook beside the script.
+    """
+    measured, texts = {}, {}
+    for path, notebook in executed.items():
+        beside, name = path.with_suffix(".ipynb"), path.relative_to(root)
+        if not notebook.metadata["executed"]["key"] and beside.is_file():
+            notebook = nbformat.read(beside, 4)
+        if found := sentences.records(notebook):
+            measured[name] = found
+        texts[path.stem] = list(sentences.texts(from_source(path)))
+    for path in (root / "index.md", *(root / "book").rglob("*.md")):
+        texts.setdefault(path.stem, [path.read_text(encoding="utf-8")])
+    return measured, texts
+
+
 def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Path:
     """Lay out what pages are made from; a file that does not change keeps its time, so
     that its page is not made again.
@@ -530,20 +424,22 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
     ]
     pages = {path.relative_to(root): path.read_text(encoding="utf-8") for path in texts}
     named = {path.relative_to(root): notebook for path, notebook in executed.items()}
+    measured, texts_of = said(executed, root)
+    known = {path.stem: sentences.by_name(found) for path, found in measured.items()}
     for path, notebook in named.items():
         now = from_source(root / path)
+        for cell in now.cells:
+            if cell.cell_type == "markdown":
+                cell.source = sentences.fill_formulas(cell.source, path.stem, known)
         now.metadata["executed"] = notebook.metadata["executed"]
         pages.pop(path, None)
-        pages[path.with_suffix(".ipynb")] = nbformat.writes(with_outputs(now, notebook))
-    # What was measured differs between machines, so these two are made in each build
-    # and not stored.
-    claims = {
-        path: found
-        for path, notebook in named.items()
-        if (found := measured_claims(notebook))
-    }
-    pages[Path("book/appendix/claims.md")] = claims_page(
-        claims, {path: title(root / path) for path in claims}
+        made = sentences.with_blocks(with_outputs(now, notebook))
+        pages[path.with_suffix(".ipynb")] = nbformat.writes(made)
+    # What was measured differs between machines, so these are made in each build and
+    # not stored.
+    pages |= sentences.files(measured)
+    pages[Path("book/appendix/claims.md")] = sentences.claims_page(
+        measured, {path: title(root / path) for path in measured}, texts_of
     )
     pages[Path("book/appendix/execution_status.md")] = execution_page(named)
     for place, _, names in os.walk(folder):  # which does not follow the links below
@@ -604,10 +500,9 @@ def report(
         page = root / "_build" / "html" / path.relative_to(root).with_suffix(".html")
         failed = [
             f"✗ {title(path)}: "
-            f"{html.unescape(f'{claim.statement}: {claim.bound}, but {claim.measured}')}\n "
-            f" {page}#{claim.anchor}"
-            for claim in measured_claims(notebook)
-            if not claim.holds
+            f"{record['line'].removeprefix('✗ ')}\n  {page}#claim-{record['name']}"
+            for record in sentences.records(notebook)
+            if not record["holds"]
         ]
         wrong = [
             f"✗ {title(path)}: a cell raised {error}\n  {page}"
@@ -651,6 +546,9 @@ def build(strict: bool = False, root: Path = ROOT) -> int:
     executed = execute(executed_pages(root), root)
     make_pages(stage(executed, root), strict, root)
     failed = tell(executed, root)
+    unsaid = sentences.unsaid(*said(executed, root))
+    if unsaid:
+        print("\nRecords and sentences do not belong together:", *unsaid, sep="\n")
     for path in chapters(root):
         notebook = path.with_suffix(".ipynb")
         if notebook.exists() and inputs(nbformat.read(notebook, 4)) != inputs(
@@ -661,13 +559,13 @@ def build(strict: bool = False, root: Path = ROOT) -> int:
                 "made: say make sync, which writes the notebook anew."
             )
     print(f"\nThe book is at {root / '_build' / 'html' / 'index.html'}")
-    return int("cell" in failed or (strict and "claim" in failed))
+    return int("cell" in failed or (strict and bool("claim" in failed or unsaid)))
 
 
 def tell(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> set[str]:
     """Print what failed; return which kinds of things did: a claim, a cell."""
     broken, raised = report(executed, root)
-    count = sum(len(measured_claims(notebook)) for notebook in executed.values())
+    count = sum(len(sentences.records(notebook)) for notebook in executed.values())
     if raised:
         print(
             "\nThese cells failed; their pages show where, and the other chapters are "

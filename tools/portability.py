@@ -92,38 +92,9 @@ def execute(path: Path, shift: int) -> dict:
 
     found, raised, started = [], [], time.process_time()
 
-    def note(
-        statement,
-        value,
-        *,
-        at_most=None,
-        at_least=None,
-        near=None,
-        within=None,
-        standard_error=None,
-        because="",
-        kind="live",
-    ):
-        if near is not None and standard_error is not None:
-            value, near, within = (
-                (float(value) - near) / float(standard_error),
-                0.0,
-                ERRORS,
-            )
-        bounds = {
-            "at_most": at_most,
-            "at_least": at_least,
-            "near": near,
-            "within": within,
-        }
-        given = {
-            name: float(bound) for name, bound in bounds.items() if bound is not None
-        }
-        found.append(
-            {"statement": statement, "kind": kind, "value": float(value), **given}
-        )
-
-    booklib.claims.claim = note
+    booklib.claims._emit = lambda record: found.append(
+        record | {"value": math.nan if record["value"] is None else record["value"]}
+    )
     if shift:
         shift_seeds(shift, path)
     os.chdir(path.parent)
@@ -257,27 +228,30 @@ def runs(
             yield page, name, found
 
 
+def in_errors(claim: dict) -> dict:
+    """Count the distance of a claim's value from another number in standard errors,
+    where these are its bound.
+    """
+    if set(claim["bound"]) != {"near"}:
+        return claim
+    distance = (claim["value"] - claim["bound"]["near"]) / (claim["error"] or math.nan)
+    return claim | {"value": distance, "bound": {"near": 0.0, "within": ERRORS}}
+
+
 def margin(claim: dict) -> float:
-    """Say how far a claim's value is inside its bound, and nothing of a truth value:
-    infinitely far, or outside.
+    """Say how far a claim's value is inside its bound, and nothing of one without a
+    bound: infinitely far, or outside.
     """
-    value = claim["value"]
-    if "at_most" in claim:
-        return claim["at_most"] - value
-    if "at_least" in claim:
-        return value - claim["at_least"]
-    if "near" in claim:
-        return claim["within"] - abs(value - claim["near"])
-    return math.inf if value else -1.0
-
-
-def in_errors(claim: dict) -> bool:
-    """Tell whether a claim is that the largest of some distances in standard errors is
-    small: no normal law describes how this moves, but one does the distances.
-    """
-    statement = claim["statement"]
-    named = "standard errors" in statement or "|z|" in statement
-    return named and claim.get("at_most", 0) >= ERRORS
+    value, bound = claim["value"], claim["bound"]
+    if math.isnan(value):
+        return -math.inf
+    if "at_most" in bound:
+        return bound["at_most"] - value
+    if "at_least" in bound:
+        return value - bound["at_least"]
+    if "near" in bound:
+        return bound["within"] - abs(value - bound["near"])
+    return math.inf if claim["holds"] else -1.0
 
 
 def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
@@ -294,7 +268,7 @@ def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
             for line in run["raised"]:
                 wrong += 1
                 print(f"| {page.stem} | {name}: {line} | | | | | | ✗ |")
-        whole = [run["claims"] for run in by_name.values()]
+        whole = [list(map(in_errors, run["claims"])) for run in by_name.values()]
         if len({len(claims) for claims in whole}) != 1:
             continue  # one of them stopped early, which is said above
         for same in zip(*whole, strict=True):
@@ -305,13 +279,14 @@ def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
             )
             spread, least = max(values) - min(values), min(margins)
             # a distance in standard errors: are these what they say?
-            if by_seed and same[0].get("within") == ERRORS:
+            if by_seed and same[0]["bound"] == {"near": 0.0, "within": ERRORS}:
                 size = math.sqrt(fmean(value**2 for value in values))
                 bad, moved = (
                     kind == "live" and (least < 0 or size > HONEST),
                     f"{size:.1f} in the mean",
                 )
-            elif by_seed and in_errors(same[0]):
+            # no normal distribution describes the largest of some such distances
+            elif by_seed and "errors" in same[0]["bound"]:
                 bad, moved = kind == "live" and least < SPARE, f"{least:.1f} errors"
             elif by_seed:
                 share = (
@@ -330,7 +305,7 @@ def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
             wrong += bad
             if spread or bad:
                 print(
-                    f"| {page.stem} | {same[0]['statement']} | {kind} | "
+                    f"| {page.stem} | {same[0]['says'] or same[0]['name']} | {kind} | "
                     f"{values[0]:.5g} | {min(values):.5g} to {max(values):.5g} "
                     f"| {least:.2g} | {moved} | {'✗' if bad else ''} |"
                 )

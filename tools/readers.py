@@ -25,7 +25,7 @@ from bs4 import Tag
 from ipykernel.ipkernel import IPythonKernel
 from nbformat import NotebookNode, v4
 
-from tools import book, editions, markdown
+from tools import book, editions, markdown, sentences
 from tools.markdown import anchor, block, line
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,6 +124,8 @@ def article(page: str, led_to: Places) -> Tag:
     for element in found.select("[id]"):
         if element["id"] not in led_to.own | led_to.others:
             del element["id"]
+    for number in found.select("a.c"):  # what it leads to is text in a notebook
+        number.unwrap()
     for image in found.select("img[src]"):
         image["src"] = path_to(f"pages/{image['src']}", page)
     for figure in found.select("figure.live"):
@@ -194,19 +196,13 @@ def code_of(page: str) -> list[NotebookNode]:
 
 
 def stored(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Choose what a notebook keeps: no standard error, of a film one picture, and of a
-    cell's claims one output, with the text of all.
+    """Choose what a notebook keeps: no standard error, of a film one picture, and of
+    records their lines.
     """
-    kept, first = [], None
-    for output in outputs:
-        page = output.get("data", {}).get("text/html", "")
-        if 'class="counted"' in page and first is not None:
-            first.data["text/plain"] += f"\n{output.data['text/plain']}"
-        elif output.get("name") != "stderr":
-            kept.append(output)
-        first = output if page.startswith('<details class="checks') else first
+    kept = [output for output in outputs if output.get("name") != "stderr"]
     for output in kept:
-        if "image/png" in output.get("data", ()):
+        claims = output.get("metadata", {}).pop(sentences.KEPT, None)
+        if claims or "image/png" in output.get("data", ()):
             output.data.pop("text/html", None)
     return kept
 

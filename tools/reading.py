@@ -27,7 +27,7 @@ from typing import NamedTuple
 import nbformat
 from sphinx.directives.code import LiteralIncludeReader
 
-from tools import book, editions
+from tools import book, editions, sentences
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,6 +149,8 @@ def said(role: str, text: str) -> str:
         return next(map(book.title, filter(Path.is_file, sources)), "a page")
     if role in ("term", "abbr", "kbd", "sub", "sup"):
         return text
+    if role == "c":
+        return "0.1"
     return "" if role in ("math", "index", "code") else "Figure 1"
 
 
@@ -198,10 +200,11 @@ def count(path: Path, helpers: int = 0) -> Page:
     shown = [cell for cell in code if not set(cell.metadata.get("tags", ())) & HIDDEN]
     # an .md page has no notebook beside it, and no tables made by code
     outputs = put_out(path, [c.source for c in code]) if path.suffix == ".py" else []
-    claims = [line for line in outputs or () if line[0] in "✓✗"]
+    claims = [claim for put in outputs or () for claim in sentences.recorded(put)]
     if outputs is None:
-        claims = re.findall(r"^\s*claim\(", "\n".join(c.source for c in code), re.M)
-    tables = [put for put in outputs or () if put not in claims]
+        source = "\n".join(cell.source for cell in code)
+        claims = re.findall(r"^\s*(?:claim|check)\(", source, re.M)
+    tables = [table_of(put) for put in outputs or () if not sentences.recorded(put)]
     text.words += sum(len(WORD.findall(table)) for table in tables)
     return Page(
         text.words,
@@ -214,20 +217,21 @@ def count(path: Path, helpers: int = 0) -> Page:
     )
 
 
-def put_out(path: Path, code: list[str]) -> list[str] | None:
-    """Read the texts that a page's code has put out, if it is still the same code."""
+def put_out(path: Path, code: list[str]) -> list[nbformat.NotebookNode] | None:
+    """Read what a page's code has put out, if it is still the same code."""
     target = path.with_suffix(".ipynb")
     if not target.is_file():
         return None
-    cells = book.code_cells(nbformat.read(target, 4))
-    if [cell.source for cell in cells] != code:
+    notebook = nbformat.read(target, 4)
+    if [cell.source for cell in book.code_cells(notebook)] != code:
         return None
-    outputs = [output for cell in cells for output in cell.outputs]
-    found = [
-        output.get("text") or output.get("data", {}).get("text/plain", "")
-        for output in outputs
-    ]
-    return [text for text in found if text.strip() and not text.startswith("<Figure")]
+    return book.all_outputs(notebook)
+
+
+def table_of(output: nbformat.NotebookNode) -> str:
+    """Read the text of an output, which is none of a figure."""
+    text = output.get("text") or output.get("data", {}).get("text/plain", "")
+    return "" if text.startswith("<Figure") else text
 
 
 # Helpers ------------------------------------------------------------------------------

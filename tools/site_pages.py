@@ -43,15 +43,8 @@ class KeepTogether(SphinxPostTransform):
                     parent.insert(place + 1, nodes.Text(rest))
 
 
-def shows_claims(raw: nodes.raw) -> bool:
-    """Tell whether a piece of HTML is what claims show."""
-    return re.search('class="(claim|counted)', raw.astext()) is not None
-
-
 class NameFolds(SphinxPostTransform):
-    """Say of a folded cell what is in it: a check, if the cell shows claims, or code;
-    and mark the cells that show claims only, whose code is seen with them.
-    """
+    """Say of a folded cell what is in it: a check, if it records claims, or code."""
 
     default_priority = 198  # before the cells are folded, at 199
     formats = ("html",)
@@ -60,16 +53,8 @@ class NameFolds(SphinxPostTransform):
         """Set the words of each folded cell."""
         for cell in self.document.findall(nodes.container):
             if cell.get("nb_element") == "cell_code" and cell.get("hide_mode"):
-                output = cell.children[-1]
-                if output.get("nb_element") != "cell_code_output":
-                    output = nodes.container()  # it shows nothing
-                claims = [
-                    any(map(shows_claims, one.findall(nodes.raw)))
-                    for one in output.children
-                ]
-                if claims and all(claims):
-                    cell["classes"].append("only-checks")
-                what = "check" if any(claims) else "code"
+                checks = {"tag_checks", "tag_only-checks"} & set(cell["classes"])
+                what = "check" if checks else "code"
                 cell["prompt_show"], cell["prompt_hide"] = (
                     f"Show the {what}",
                     f"Hide the {what}",

@@ -28,7 +28,8 @@
 # %%
 import textwrap
 
-from booklib.claims import claim, in_words
+from booklib.claims import claim
+from booklib.numbers import in_words
 from booklib.play import play
 from booklib.published import (
     PUBLISHED,

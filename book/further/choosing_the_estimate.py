@@ -706,6 +706,7 @@ claim(
     "formula, in standard errors",
     max(abs(distance) for distance in far),
     at_most=5,
+    errors=True,
     because="formula; Monte Carlo from 200 chains",
 )
 

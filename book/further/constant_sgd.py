@@ -469,6 +469,7 @@ claim(
     "Measured variances less the exact ones, the largest of twelve, in standard errors",
     max(z.abs().max() for z in far.values()),
     at_most=5.5,
+    errors=True,
     because="500 chains with real minibatches; twelve normal numbers exceed it "
     "once in two million times",
 )

@@ -528,6 +528,7 @@ claim(
     "errors",
     worst,
     at_most=5.5,
+    errors=True,
     because="binomial errors, and 3 % of the grid's rates for its spacing",
 )
 claim(

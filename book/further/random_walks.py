@@ -264,6 +264,7 @@ claim(
     "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
     ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
     at_most=5.5,
+    errors=True,
     because=(
         "13 comparisons with Student's t of 49 degrees of freedom: exceeded once in "
         "50,000 runs"

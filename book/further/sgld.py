@@ -287,6 +287,7 @@ claim(
     "Largest distance of four measured widths from these, in standard errors",
     max(errors),
     at_most=5,
+    errors=True,
     because="1,000 chains each; exceeded by chance once in 400,000 times",
 )
 claim(

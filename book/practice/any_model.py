@@ -462,6 +462,7 @@ for k, what in enumerate(("means", "standard deviations")):
         f"Largest |z| of ten {what}, against Pyro's NUTS",
         z.abs().max(),
         at_most=5,
+        errors=True,
         because=(
             "ten normal numbers exceed 4 once in 1,600 times; errors of one chain are "
             "rough"

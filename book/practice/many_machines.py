@@ -378,6 +378,7 @@ claim(
     "Largest |z| of the means and second moments of averages, for J = 1, 2, 8 and 32",
     largest,
     at_most=7,
+    errors=True,
     because=(
         "24 comparisons; z of 40 chains has longer tails than a normal one; it was 1.5 "
         "to 3.8 over eight seeds"
@@ -590,6 +591,7 @@ claim(
     "Largest bias of the second round, in its standard errors, J = 1 to 32",
     max(abs(4 * value / error) for value, error in reweighted),
     at_most=5,
+    errors=True,
     because="six comparisons, each of 25 independent chains",
 )
 

@@ -985,6 +985,7 @@ claim(
     "The default's Stein discrepancy, in standard errors",
     right["Stein, in errors"],
     at_most=7,
+    errors=True,
     because=(
         "draws from the target exceed this once in 1,000 times at most; −1 to 3 over "
         "ten seeds"

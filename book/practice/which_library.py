@@ -135,6 +135,7 @@ claim(
     "in standard errors or fifths of a rounding",
     max(each.of_code for each in linear),
     at_most=5,
+    errors=True,
     because="fixed seeds; the code was read correctly",
     kind="stored",
 )

@@ -88,6 +88,7 @@ claim(
         for b, (value, error) in measured.items()
     ),
     at_most=5,
+    errors=True,
     because="10,000 chains each; exceeded by chance once in 350,000 times",
 )
 claim(

@@ -287,6 +287,7 @@ claim(
         for (h, estimate), (value, error) in measured.items()
     ),
     at_most=5,
+    errors=True,
     because="5,000 chains each; exceeded by chance once in 170,000 times",
 )
 claim(

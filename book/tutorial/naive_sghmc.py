@@ -309,6 +309,7 @@ claim(
         for L, (value, error) in measured.items()
     ),
     at_most=5,
+    errors=True,
     because="2,000 chains each; exceeded by chance once in 290,000 times",
 )
 claim(

@@ -39,6 +39,8 @@ def make(folder):
     for name in ("requirements.txt", "constraints.txt"):
         (folder / name).write_text("")
     shutil.copytree(ROOT / "tools", folder / "tools")
+    (folder / "booklib").mkdir()
+    shutil.copy(ROOT / "booklib" / "__init__.py", folder / "booklib")
     shutil.copytree(ROOT / "book" / "_static", folder / "book" / "_static")
     shutil.copy(ROOT / "_config.yml", folder)
     shutil.copy(ROOT / "book" / "references.bib", folder / "book")

@@ -1,12 +1,15 @@
 """The build: what it must notice."""
 
+import html
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from booklib import MEDIA
 from tests.book.small import SOURCE, run
 from tools import book
 
@@ -64,24 +67,40 @@ def test_references_to_nothing_fail_the_build_and_each_is_named(small_book):
     )
 
 
-CLAIM = (
-    '<div class="claim{state}" id="claim-1" data-kind="exact"><span '
-    'class="verdict">{verdict}</span> '
-    '<span class="statement">2 is &lt; 1</span> '
-    '<span class="bound">true</span> <span class="measured">measured false</span> '
-    '<span class="because">counted</span> </div>'
-)
+def with_cell(root, source, name="small", text=""):
+    """Write a chapter whose last cell is another one, and which has a text."""
+    head = "\n#\n".join(filter(None, (f"# # Chapter {name}", f"# {text}" * bool(text))))
+    whole = SOURCE.replace("# # A small chapter", head).replace("1 + 1", source)
+    (root / "book" / "part" / f"{name}.py").write_text(whole)
 
 
-def with_cell(root, source, name="small"):
-    """Write a chapter whose last cell is another one."""
-    text = SOURCE.replace("A small chapter", f"Chapter {name}").replace("1 + 1", source)
-    (root / "book" / "part" / f"{name}.py").write_text(text)
+def recording(*records):
+    """Write the code of a cell that records claims."""
+    whole = [{**RECORD, **record} for record in records]
+    return (
+        "from IPython.display import display\n"
+        f"display({{'text/plain': 'lines', {MEDIA!r}: {whole!r}}}, raw=True)"
+    )
+
+
+RECORD = {
+    "name": "half",
+    "kind": "exact",
+    "holds": True,
+    "decided": None,
+    "shown": "0.5",
+    "measured": "0.5",
+    "words": "at most 1",
+    "because": "counted",
+    "says": "",
+    "line": "✓ half = 0.5: at most 1 (because counted)",
+}
 
 
 def with_claim(root, holds):
-    page = CLAIM.format(state="" if holds else " broken", verdict="✓" if holds else "✗")
-    with_cell(root, f"from IPython.display import HTML\nHTML({page!r})")
+    line = f"{'✓' if holds else '✗'} 2 is < 1: true, but measured false"
+    record = {"says": "2 is < 1", "holds": holds, "words": "true", "line": line}
+    with_cell(root, recording(record))
 
 
 @pytest.mark.slow
@@ -100,7 +119,7 @@ def test_a_claim_that_does_not_hold_is_shown_and_listed_and_there_is_a_book(smal
     assert "1 of 1 claims do not hold on this machine:" in said
     assert (
         "✗ Chapter small: 2 is < 1: true, but measured false\n  "
-        f"{small_book}/_build/html/book/part/small.html#claim-1" in said
+        f"{small_book}/_build/html/book/part/small.html#claim-half" in said
     )
     assert (
         "small.py was changed since it was last committed; git restore "
@@ -116,7 +135,7 @@ def test_a_claim_that_does_not_hold_is_shown_and_listed_and_there_is_a_book(smal
     ).read_text()
     assert (
         "1 of them do not hold" in claims
-        and '<td>✗ <a href="../part/small.html#claim-1">' in claims
+        and '<td>✗ <a href="../part/small.html#claim-half">' in claims
     )
     code, said = build(small_book, "--strict")
     assert code == 1 and "✗ Chapter small" in said, (
@@ -233,3 +252,68 @@ def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_wer
     assert (
         code == 1 and "There is no chapter 'nowhere'; there are small, other." in said
     )
+
+
+SAYING = (
+    "A half is {c}`half`, or $x = {c}`half`$; a gap of {c}`gap` is {c}`gap.verdict`."
+)
+GAP = {
+    "name": "gap",
+    "kind": "stored",
+    "decided": False,
+    "shown": "−0.2 [−0.4, 0.1]",
+    "words": "open",
+}
+
+
+def plain(text):
+    """Read a page without its marks."""
+    return html.unescape(re.sub(r"<[^>]*>", "", text))
+
+
+@pytest.mark.slow
+def test_a_sentence_shows_what_was_measured_on_its_page_and_on_another(small_book):
+    for name in ("small", "other"):
+        text = SAYING if name == "small" else "There it was {c}`small/half`."
+        cell = recording({}, GAP) if name == "small" else "2"
+        with_cell(small_book, cell, name, text)
+    with (small_book / "_toc.yml").open("a") as contents:
+        contents.write("  - file: book/part/other\n")
+    code, said = build(small_book, "--strict")
+    assert code == 0, said
+    text = plain(page(small_book))
+    assert (
+        "A half is 0.5✓, or \\(x = 0.5\\); a gap of −0.2 [−0.4, 0.1]✓ is open✓." in text
+    )
+    assert 'title="✓ half = 0.5: at most 1 (because counted)"' in page(small_book)
+    other = small_book / "_build" / "html" / "book" / "part" / "other.html"
+    assert "There it was 0.5✓." in plain(other.read_text())
+    assert 'href="small.html#claim-half"' in other.read_text()
+    notebook = small_book / "_build" / "notebooks" / "part" / "small.ipynb"
+    assert "A half is 0.5✓, or $x = 0.5$" in notebook.read_text()
+    claims = small_book / "_build" / "source" / "book" / "appendix" / "claims.md"
+    assert "A half is <b>0.5</b>, or" in claims.read_text()
+    # the number changes, and with it the sentences, also of the page that did not
+    changed = {"shown": "0.7", "measured": "0.7", "holds": False, "line": "✗ half"}
+    with_cell(small_book, recording(changed, GAP), "small", SAYING)
+    code, said = build(small_book)
+    assert code == 0 and "✗ Chapter small: half" in said
+    assert "A half is 0.7✗, or \\(x = 0.7\\)" in plain(page(small_book))
+    assert 'class="c broken"' in page(small_book)
+    assert "There it was 0.7✗." in plain(other.read_text())
+
+
+@pytest.mark.slow
+def test_a_name_without_a_record_and_a_record_without_a_sentence_are_said(small_book):
+    cell = recording({}, {"name": "gap"}, {"name": "gap", "says": "A gap"})
+    with_cell(small_book, cell, text="It is {c}`thirds` and $y = {c}`quarter`$.")
+    code, said = build(small_book)
+    assert code == 0 and "It is ✗ thirds" in plain(page(small_book))
+    for words in (
+        "no cell of small records 'thirds'",
+        "no text shows 'half'",
+        "two records are named 'gap'",
+        "a formula names 'quarter'",
+    ):
+        assert words in said, said
+    assert build(small_book, "--strict")[0] != 0

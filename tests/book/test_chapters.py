@@ -47,7 +47,7 @@ def test_claims_are_folded_away_and_readers_may_play(name):
     open_claims = [
         cell.source
         for cell in code
-        if re.search(r"^\s*claim\(", cell.source, re.M)
+        if re.search(r"^\s*(?:claim|check)\(", cell.source, re.M)
         and "hide-input" not in tags(cell)
     ]
     assert open_claims == []

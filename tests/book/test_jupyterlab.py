@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.book.test_readers_site import RAW, rendered, texts
-from tools import editions, readers
+from tools import book, editions, readers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,7 +114,7 @@ CHANGE = """([old, other]) => jupyterapp.shell.currentWidget.content.widgets.fil
   sharedModel.setSource(code.replace(old, other));
   return true;
 }).length"""
-VERDICTS = """() => [...document.querySelectorAll(".jp-OutputArea-output .claim .verdict")].map((e) => e.textContent).join("")"""
+VERDICTS = """() => [...document.querySelectorAll(".jp-OutputArea-output pre")].map((e) => (e.textContent.match(/^[✓✗](?= )/gm) || []).join("")).join("")"""
 READ = """() => [...document.querySelectorAll(".jp-MarkdownOutput :is(p, li, td, pre, summary)")].map((e) => e.textContent).join("\\n")"""
 
 
@@ -195,8 +195,12 @@ def try_chapter(page, address, folder, name):
     made, notebook = path.read_bytes(), nbformat.read(path, 4)
     stored = "".join(
         re.findall(
-            r'class="verdict"[^>]*>(.)<',
-            str([cell.get("outputs") for cell in notebook.cells]),
+            "^[✓✗](?= )",
+            "\n".join(
+                output.get("data", {}).get("text/plain", "")
+                for output in book.all_outputs(notebook)
+            ),
+            re.MULTILINE,
         )
     )
     old, other = CHANGES[name]

@@ -7,8 +7,9 @@ import nbformat
 import pytest
 import yaml
 
+from booklib import MEDIA
 from tests.book.small import SOURCE, run
-from tools import book
+from tools import book, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,10 +50,14 @@ def test_the_front_page_is_executed_too():
 
 
 def test_every_executed_chapter_has_claims():
+    numbers = {
+        path: len(sentences.records(nbformat.read(path.with_suffix(".ipynb"), 4)))
+        for path in book.chapters()
+    }
     few = {
-        str(path): len(lines)
-        for path, lines in book.claims().items()
-        if len(lines) < (1 if "appendix" in str(path) else 5)
+        str(path): number
+        for path, number in numbers.items()
+        if number < (1 if "appendix" in str(path) else 5)
     }
     assert not few, f"chapters with too few claims: {few}"
 
@@ -141,36 +146,97 @@ def test_text_outputs_keep_text_and_join_what_was_printed_in_pieces():
         nbformat.v4.new_output("stream", name="stdout", text="one "),
         nbformat.v4.new_output("stream", name="stdout", text="line\n"),
         nbformat.v4.new_output(
-            "display_data", {"text/plain": "✓ claim", "text/html": "<p>"}
+            "display_data", {"text/plain": "a table", "text/html": "<p>"}
         ),
         nbformat.v4.new_output("stream", name="stdout", text="another\n"),
     ]
     texts = [output.get("text") or output.data for output in book.text_outputs(outputs)]
-    assert texts == ["one line\n", {"text/plain": "✓ claim"}, "another\n"]
+    assert texts == ["one line\n", {"text/plain": "a table"}, "another\n"]
 
 
-def test_the_page_of_claims_has_statement_bound_value_and_kind_of_each():
-    shown = (
-        '<div class="claim" id="claim-1" data-kind="exact"><span '
-        'class="verdict">✓</span> <span class="statement">a &lt; b</span> '
-        '<span class="bound">at most 1</span> <span class="measured">measured '
-        '0.5</span> <span class="because">counted</span> </div>'
-    )
-    cell = nbformat.v4.new_code_cell(
-        "", outputs=[nbformat.v4.new_output("display_data", {"text/html": shown})]
-    )
-    found = book.measured_claims(nbformat.v4.new_notebook(cells=[cell]))
+def test_a_pair_keeps_of_records_what_every_processor_says():
+    """Also of a notebook that has been laid out for its page."""
+    notebook = executed(1.0, "now", output_of(RECORD))
+    for found in (notebook, sentences.with_blocks(notebook)):
+        (kept,) = book.text_outputs(book.all_outputs(found))
+        assert set(kept.data) == {"text/plain", MEDIA}
+        assert kept.data[MEDIA] == [
+            RECORD | {"value": None, "error": None, "measured": "0.50"}
+        ]
+
+
+RECORD = {
+    "name": "half",
+    "kind": "live",
+    "value": 0.50123,
+    "error": 0.01,
+    "bound": {"at_most": 1.0},
+    "holds": True,
+    "decided": None,
+    "shown": "0.50",
+    "measured": "0.5012 ± 0.01",
+    "words": "at most 1",
+    "because": "counted",
+    "says": "a < b",
+    "line": "✓ a < b: at most 1 (because counted)",
+}
+
+
+def output_of(*records):
+    data = {"text/plain": "lines", MEDIA: list(records)}
+    return nbformat.v4.new_output("display_data", data)
+
+
+def test_the_page_of_claims_has_sentence_bound_value_and_kind_of_each():
+    shown = RECORD | {"name": "third", "kind": "exact", "says": "", "shown": "0.33"}
+    found = sentences.records(executed(1.0, "now", output_of(RECORD, shown)))
     path = Path("book/part/small.py")
-    page = book.claims_page({path: found}, {path: "Small"})
-    row = (
-        '<tr data-kind="exact"><td>✓ <a href="../part/small.html#claim-1">a &lt; '
-        "b</a></td>"
+    text = "# Head\nIt is **{c}`third`**, see {doc}`/book/a <a>` and $x < {c}`third`$."
+    page = sentences.claims_page(
+        {path: found}, {path: "Small"}, {"small": [text], "other": []}
     )
-    assert f"{row}<td>at most 1</td><td>0.5</td><td>exact</td></tr>" in page
+    row = '<tr data-kind="{}"><td>✓ <a href="../part/small.html#claim-{}">{}</a></td>'
+    rest = "<td>at most 1</td><td>0.5012 ± 0.01</td><td>{}</td></tr>"
+    assert row.format("live", "half", "a &lt; b") + rest.format("live") in page
+    said = (
+        "It is <b>0.33</b>, see /book/a and "
+        r'<span class="math notranslate">\(x &lt; 0.33\)</span>.'
+    )
+    assert row.format("exact", "third", said) + rest.format("exact") in page
     assert (
         "exact (1)" in page
-        and "live (0)" in page
+        and "stored (0)" in page
         and "(claims-small)=\n## Small" in page
+    )
+
+
+def test_a_block_is_one_line_that_opens_on_click_or_is_open_where_one_fails():
+    page = sentences.block([RECORD, RECORD])
+    start = '<details class="checks"><summary>✓ 2 checks hold</summary>'
+    assert page.startswith(f'{start}<div class="rows">')
+    assert page.count('<div class="claim" id="claim-half">') == 2
+    assert re.findall(r'<span class="(\w+)">([^<]*)</span>', page)[:5] == [
+        ("verdict", "✓"),
+        ("statement", "a &lt; b"),
+        ("bound", "at most 1"),
+        ("measured", "measured 0.5012 ± 0.01"),
+        ("because", "counted"),
+    ]
+    page = sentences.block([RECORD, RECORD | {"holds": False}])
+    assert page.startswith('<details class="checks broken" open><summary>✗ 1 of 2')
+    assert re.findall(r'class="claim( broken)?"', page) == ["", " broken"]
+
+
+@pytest.mark.parametrize(
+    ("number", "formula"),
+    [("−1,200", "-1{,}200"), ("2.5·10⁻⁷", r"2.5\cdot 10^{-7}"), ("10⁹", "10^{9}")],
+)
+def test_a_number_in_a_formula_is_tex(number, formula):
+    known = {"small": {"n": {"shown": number}}, "other": {"n": {"shown": "7"}}}
+    text = "$n = {c}`n`$ and {c}`n`, $$x = {c}`other/n` {c}`m`$$"
+    assert (
+        sentences.fill_formulas(text, "small", known)
+        == f"$n = {formula}$ and {{c}}`n`, $$x = 7 {{c}}`m`$$"
     )
 
 

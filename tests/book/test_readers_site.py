@@ -227,7 +227,11 @@ def test_outputs_are_those_of_the_pages(notebooks):
         data = [output.get("data", {}) for output in outputs]
         assert sum("image/png" in kinds for kinds in data) == shown(page).images, page
         assert (
-            sum(kinds.get("text/html", "").count('<div class="claim') for kinds in data)
+            sum(
+                line.startswith("✓ ")
+                for kinds in data
+                for line in kinds.get("text/plain", "").splitlines()
+            )
             == shown(page).claims
         ), page
         assert not any(

@@ -2,17 +2,18 @@
 ``make test`` builds it first.
 """
 
+import html
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 
-from booklib import claims
 from tests.lab.pages import run_node
-from tools import book
+from tools import book, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -141,50 +142,33 @@ def test_no_page_loads_anything_from_elsewhere(pages):
 
 
 def test_the_page_of_claims_lists_exactly_the_claims_of_the_book(pages):
-    page = pages[SITE / "book" / "appendix" / "claims.html"]
-    listed = set(re.findall(r'href="\.\./([^"]+#claim-[0-9a-f]+)"', page))
-    expected = {
-        f"{path.parent.name}/{path.stem}.html#{claims.anchor(line)}"
-        for path, lines in book.claims().items()
-        for line in lines
-    }
-    assert listed == expected
-    for link in expected:
-        path, anchor = link.split("#")
-        assert f'id="{anchor}"' in pages[SITE / "book" / path], f"{link} leads nowhere"
-
-
-def test_the_page_of_claims_shows_what_the_chapters_show(pages):
-    """Value, bound and kind, the same as beside the cell: both come from one
-    execution.
-    """
+    """Each with the value, bound and kind that its own page shows."""
     rows = re.findall(
         r'<tr data-kind="(\w+)"><td>✓ <a '
-        r'href="\.\./([^"]+)#([^"]+)">.*?</a></td>\s*<td>(.*?)</td><td>(.*?)</td><td>(\w+)</td>',
+        r'href="\.\./([^"]+)#claim-([^"]+)">.*?</a></td>'
+        r"<td>(.*?)</td><td>(.*?)</td><td>(\w+)</td>",
         pages[SITE / "book" / "appendix" / "claims.html"],
         re.DOTALL,
     )
-    assert len(rows) == sum(map(len, book.claims().values()))
-    for kind, path, anchor, bound, measured, word in rows:
-        text = pages[SITE / "book" / path]
-        shown = re.findall(
-            rf'<div class="claim" id="{anchor}" data-kind="(\w+)">(.*?)</div>',
-            text,
+    stored = [
+        (f"{path.parent.name}/{path.stem}.html", record)
+        for path in book.chapters()
+        for record in sentences.records(nbformat.read(path.with_suffix(".ipynb"), 4))
+    ]
+    assert [(page, name) for _, page, name, *_ in rows] == [
+        (page, record["name"]) for page, record in stored
+    ]
+    for (kind, page, name, bound, measured, word), (_, record) in zip(
+        rows, stored, strict=True
+    ):
+        assert kind == word == record["kind"]
+        assert bound == html.escape(record["words"])
+        shown = re.search(
+            rf'<div class="claim" id="claim-{name}">(.*?)</div>',
+            pages[SITE / "book" / page],
             re.DOTALL,
-        )
-        assert (kind, bound, measured) in [
-            (
-                of,
-                *(
-                    re.search(rf'<span class="{name}">(.*?)</span>', spans, re.DOTALL)[
-                        1
-                    ].removeprefix("measured ")
-                    for name in ("bound", "measured")
-                ),
-            )
-            for of, spans in shown
-        ], f"{path}#{anchor}"
-        assert word == kind
+        )[1]
+        assert f'<span class="measured">measured {measured}</span>' in shown
 
 
 def test_the_page_of_times_names_every_chapter_in_words(pages):
