@@ -21,7 +21,7 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
+from booklib.claims import at_most, check, near
 from booklib.diagnostics import expectation
 from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.play import play
@@ -261,46 +261,32 @@ for noise_estimate in (0.0, 0.2):
     rows[noise_estimate] = draws.mean_and_standard_error(lambda x: x**2)
 
 # %% [markdown]
-# The measured variances agree with the exact ones: 1.404 without the estimate and 1.003 with it.
+# The measured variances are {c}`variance-0` without the estimate and {c}`variance-B` with it, as the exact distribution of the chain says: 1.404 and 1.003.
 # The last digits, a quarter of a per cent, are the error of the step size, which we come to below.
-# (SGLD's row, 1.025 without any estimate, is bought with time: it takes 199 gradients for an independent value of $\theta$, $\tau$ of {eq}`eq-tau`, where SGHMC takes 10.)
+# (SGLD's row, 1.025 without any estimate, is bought with time: it takes {c}`tau-sgld` gradients for an independent value of $\theta$, $\tau$ of {eq}`eq-tau`, where SGHMC takes {c}`tau-sghmc`.)
 
 # %% tags=["hide-input"]
 show_scoreboard(9)
-for (value, error), name in zip(rows.values(), ("B̂ = 0", "B̂ = B"), strict=True):
-    claim(
-        f"Measured variance in the bowl, {name}",
-        value,
-        near=exact_variance(f"SGHMC, C = 0.5, {name}"),
-        standard_error=error,
-        because="the exact law of the chain; 10,000 chains",
-    )
-paces = [
-    chain.autocorrelation_time(torch.eye(len(chain.transition))[0])
-    for chain in (
-        langevin_chain(torch.eye(1), 0.01, 4.0),
-        sghmc_chain(torch.eye(1), 0.1, 0.5, 4.0),
-    )
-]
-claim(
-    "Autocorrelation time of θ in gradients, SGLD's over SGHMC's",
-    paces[0] / paces[1],
-    near=199 / 10,
-    within=0.2,
-    because="exact laws of the scoreboard's chains",
-    kind="exact",
-)
+for (value, error), name in zip(rows.values(), ("0", "B"), strict=True):
+    exact = near(exact_variance(f"SGHMC, C = 0.5, B̂ = {name}"))
+    check(f"variance-{name}", value, exact, error=error, because="its exact variance")
+one = torch.eye(1, dtype=torch.float64)
+for name, chain in (
+    ("sgld", langevin_chain(one, 0.01, 4.0)),
+    ("sghmc", sghmc_chain(one, 0.1, 0.5, 4.0)),
+):
+    position = torch.eye(len(chain.transition), dtype=torch.float64)[0]
+    tau = chain.autocorrelation_time(position)
+    check(f"tau-{name}", tau, kind="exact", digits=3)
 expected = (1 + 20 * 0.2, 1 + 0.2 / 0.5, 1.0, 1.0)
-claim(
-    "Largest relative distance of the four energies after a time of 20 from "
-    "1 + 20B, 1 + B/C, 1 and 1",
-    max(
-        abs(values[-1] / right - 1)
-        for values, right in zip(energies.values(), expected, strict=True)
-    ),
-    at_most=0.03,
-    because="exact recursion; the step's own bias is of order ε² = 0.01",
+check(
+    "energies",
+    max(abs(e[-1] / x - 1) for e, x in zip(energies.values(), expected, strict=True)),
+    at_most(0.03),
     kind="exact",
+    because="the step's own bias is of order ε² = 0.01",
+    says="Largest relative distance of the four energies after a time of 20 from "
+    "1 + 20B, 1 + B/C, 1 and 1",
 )
 noisy_bowl = NoisyGradient(Gaussian.standard(1, dtype=torch.float64), 4.0)
 first = torch.zeros(1, 1, dtype=torch.float64)
@@ -316,12 +302,13 @@ for step in range(50):
         lambda x, omega=omega: noisy_bowl.gradient_given(x, omega),
         *(position, momentum, 0.1, 3.0, 0.2, normal),
     )
-claim(
-    "Fifty steps of the function above and of the package differ by",
+check(
+    "same-steps",
     (position - state.position).abs().max(),
-    at_most=1e-12,
-    because="the same formula on the same random numbers; rounding",
+    at_most(1e-12),
     kind="exact",
+    because="the same formula on the same random numbers; rounding",
+    says="Fifty steps of the function above and of the package differ by",
 )
 
 # %% [markdown]
@@ -356,7 +343,7 @@ axes.legend(loc="upper center", ncols=3)
 plt.show()
 
 # %% [markdown]
-# A number says the same: $E[\theta^4]$, which feels the width of the tails, is right to half a per cent with $\hat B = B$ and eleven per cent too large with $\hat B = 0$, as it should be at the temperature 1.4.
+# A number says the same: $E[\theta^4]$, which feels the width of the tails, is {c}`fourth-B` times the right one with $\hat B = B$ and {c}`fourth-0` times with $\hat B = 0$. At the temperature 1.4 it should be {c}`fourth-warm` times.
 
 # %% tags=["hide-input"]
 exact_fourth = expectation(well, lambda x: x**4, -4, 4)
@@ -370,21 +357,12 @@ class Warm(DoubleWell):
 
 
 warm_fourth = float(expectation(Warm(), lambda x: x**4, -5, 5) / exact_fourth)
-for draws, name, near, within, reason in zip(
-    runs.values(),
-    ("B̂ = B", "B̂ = 0"),
-    (0.0025, warm_fourth - 1),
-    (0.006, 0.012),
-    ("the bias of the step, 0.0025 in three seeds", "quadrature at T = 1.4"),
-    strict=True,
+check("fourth-warm", warm_fourth, kind="exact", digits=3, because="quadrature")
+for draws, name, bound in zip(
+    runs.values(), "B0", (near(1.0025, 0.006), near(warm_fourth, 0.012)), strict=True
 ):
-    claim(
-        f"Relative bias of E[θ⁴] in the double well, {name}",
-        (draws.samples**4).mean() / exact_fourth - 1,
-        near=near,
-        within=within,
-        because=f"{reason}; the standard error is 0.001",
-    )
+    ratio = (draws.samples**4).mean() / exact_fourth
+    check(f"fourth-{name}", ratio, bound, because="its error is 0.001")
 
 # %% [markdown]
 # ## Where the gradient is taken
@@ -412,10 +390,9 @@ for draws, name, near, within, reason in zip(
 #
 # In both formulas the gradient's noise enters only by the factor $T_{\text{eff}}$, at any step size.
 # The new position then costs a bias of order $\varepsilon^2$, whereas the lost friction costs one of order $\varepsilon$.
-# {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ and $C = 3$ the bias of the old position is thirteen times as large, and with less friction it is worse, since the same $\varepsilon a$ is lost from a smaller $C$.
+# {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ and $C = 3$ the bias of the old position is {c}`old-over-new` times as large, and with less friction it is worse, since the same $\varepsilon a$ is lost from a smaller $C$.
 
 # %% mystnb={"figure": {"caption": "Exact bias of the variance in the bowl against the step size, $C = 3$, $V = 4$, $\\hat B = B$: of order $\\varepsilon$ with the gradient at the old position, of order $\\varepsilon^2$ at the new one.", "name": "fig-order-of-updates"}, "image": {"alt": "Two rising straight lines on logarithmic scales. The dashed one, of the old position, is far above the other and half as steep."}} tags=["hide-input"]
-one = torch.eye(1, dtype=torch.float64)
 step_sizes = 0.4 * 0.5 ** torch.arange(7, dtype=torch.float64)
 biases = {
     old: torch.stack(
@@ -443,30 +420,24 @@ formulas = {
     False: 1 / (1 - k / (4 - 2 * alpha)),
     True: 3 / (3 - step_sizes) * (2 - alpha + k) / (2 - alpha + k / 2),
 }
-claim(
-    "Largest error of the two formulas, seven step sizes",
+check(
+    "formulas",
     max((biases[old] + 1 - formulas[old]).abs().max() for old in biases),
-    at_most=1e-10,
-    because="against the discrete Lyapunov equation; rounding",
+    at_most(1e-10),
     kind="exact",
+    because="against the discrete Lyapunov equation; rounding",
+    says="Largest error of the two formulas, seven step sizes",
 )
 for old, name, factor in ((True, "old", 2), (False, "new", 4)):
-    claim(
-        f"Bias at ε = 0.0125 over that at half of it, {name} position",
+    check(
+        f"order-{name}",
         biases[old][-2] / biases[old][-1],
-        near=factor,
-        within=0.1,
-        because="exact laws; a factor of 2 is order ε, of 4 order ε²",
+        near(factor, 0.1),
         kind="exact",
+        because="a factor of 2 is order ε, of 4 order ε²",
+        says=f"Bias at ε = 0.0125 over that at half of it, {name} position",
     )
-claim(
-    "Bias at ε = 0.1 with the gradient at the old position over that at the new",
-    biases[True][2] / biases[False][2],
-    near=12.7,
-    within=0.1,
-    because="exact laws: 0.0375 and 0.0029",
-    kind="exact",
-)
+check("old-over-new", biases[True][2] / biases[False][2], kind="exact", digits=3)
 
 # %% [markdown]
 # Measurements in the bowl and in the double well, splittings with smaller errors, and the step as a list of moves are in {doc}`/book/further/splittings`.
@@ -511,12 +482,13 @@ for _ in range(99):
     target.energy(parameter[None]).sum().backward()
     optimiser.step()
     steps.append(parameter.detach().clone())
-claim(
-    "At zero temperature SGHMC differs from torch.optim.SGD with momentum 0.9 by",
+check(
+    "optimiser",
     (trace[1:] - torch.stack(steps)).abs().max(),
-    at_most=1e-12,
-    because="rounding of 100 steps in double precision; SGHMC drifts first, from rest",
+    at_most(1e-12),
     kind="exact",
+    because="rounding of 100 steps in double precision; SGHMC drifts first, from rest",
+    says="At zero temperature SGHMC differs from torch.optim.SGD with momentum 0.9 by",
 )
 
 # %% [markdown]
@@ -533,8 +505,8 @@ claim(
 #
 # ## Change it
 #
-# * Set `friction=0.5` in the runs on the double well to `friction=3.0`: with $\hat B = 0$ the temperature is now only $1 + 0.2/3 = 1.07$, and the claim that was made for 1.4 shows ✗.
-# * Set `for noise_estimate in (0.0, 0.2)` to `for noise_estimate in (0.0, 0.4)`, twice the truth: the variance drops to 0.60, and its claim shows ✗.
+# * Set `friction=0.5` in the runs on the double well to `friction=3.0`: with $\hat B = 0$ the temperature is now only $1 + 0.2/3 = 1.07$, and the number that was right for 1.4 shows ✗.
+# * Set `for noise_estimate in (0.0, 0.2)` to `for noise_estimate in (0.0, 0.4)`, twice the truth: the variance drops to 0.60, and shows ✗.
 # * Set `SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0)` to `SGHMC.from_learning_rate(0.02, 0.2, temperature=0.0)`: this is SGD with momentum 0.8, and no longer `torch.optim.SGD` with 0.9.
 #
 # ## Exercises
@@ -574,37 +546,27 @@ claim(
 # :class: dropdown
 #
 # With $m = 1$ the position moves by $\varepsilon r$ with a fresh $r$, and the momentum that the gradient then changes is thrown away: a random walk that never hears of $U$.
-# With $m = 2$ the gradient counts once in two steps, and $E[\theta^4]$ is still about a fifth too large.
-# With $m = 50$ it is right to two per cent: what the fresh momentum cuts off is the last kick of each sample, one in fifty.
+# With $m = 2$ the gradient counts once in two steps, and $E[\theta^4]$ is {c}`fresh-2` times the right one.
+# With $m = 50$ it is {c}`fresh-50` times that: what the fresh momentum cuts off is the last kick of each sample, one in fifty.
 # This run injects no noise at all, $C - \hat B = 0$; the gradient's own is enough, and a friction of 0.2 suffices to take it out.
-# Without that friction it is naive SGHMC, 60 per cent too large.
+# Without that friction it is naive SGHMC, {c}`fresh-naive` times.
 # ```
 
 # %% tags=["hide-input"]
-for (name, resampling), near, within in zip(
-    {
-        "m = 2": SGHMC(0.1, 0.2, 0.2, num_steps=2, resample_every=1),
-        "m = 50": SGHMC(0.1, 0.2, 0.2, num_steps=50, resample_every=1),
-        "naive SGHMC": NaiveSGHMC(0.1, 50),
-    }.items(),
-    (1.2, 1.0, 1.6),
-    (0.1, 0.02, 0.06),
-    strict=True,
+for name, resampling, bound in (
+    ("2", SGHMC(0.1, 0.2, 0.2, num_steps=2, resample_every=1), near(1.2, 0.1)),
+    ("50", SGHMC(0.1, 0.2, 0.2, num_steps=50, resample_every=1), near(1.0, 0.02)),
+    ("naive", NaiveSGHMC(0.1, 50), near(1.6, 0.06)),
 ):
     draws = sample(
         resampling,
         NoisyGradient(well, 4.0),
         torch.zeros(2_000, 1),
         num_samples=100,
-        warm_up=500 if name == "m = 2" else 20,
+        warm_up=500 if name == "2" else 20,
     )
-    claim(
-        f"E[θ⁴] with a fresh momentum before every sample over the exact one, {name}",
-        (draws.samples**4).mean() / exact_fourth,
-        near=near,
-        within=within,
-        because="2,000 chains",
-    )
+    ratio = (draws.samples**4).mean() / exact_fourth
+    check(f"fresh-{name}", ratio, bound, because="2,000 chains")
 
 # %% [markdown]
 # ````{exercise}
