@@ -21,7 +21,7 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
+from booklib.claims import at_least, at_most, check, near
 from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
@@ -42,7 +42,7 @@ warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
 # This page gives it a network of 79,510 weights and 4,000 handwritten digits, and asks whether sampling networks is worth more than training one.
 #
 # At first sight it is not.
-# {numref}`fig-digits-mistakes` shows test digits that one sampled network gets wrong, often with near certainty; it errs on more than one digit in ten, and a trained network on one in sixteen.
+# {numref}`fig-digits-mistakes` shows test digits that one sampled network gets wrong, often with near certainty; it errs on {c}`one-error` % of the digits, and a trained network on {c}`trained-error` %.
 # But the average of two hundred such networks, in the last line of each title, gets most of these digits right.
 
 # %%
@@ -156,30 +156,29 @@ axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-digits-length` $\lvert\theta\rvert^2$ of SGHMC arrives within fifty epochs, SGLD is on its way, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
-# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is one and a half per cent above $d$, with it half a per cent below; the difference, two per cent, is what the gradient noise adds to the temperature on average over the weights. (Most weights are hardly informed by the digits and receive little of it; the others must be hotter.)
+# In {numref}`fig-digits-length` $\lvert\theta\rvert^2$ of SGHMC arrives within fifty epochs, SGLD has come to {c}`length-SGLD` of $d$ after 160, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
+# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is {c}`length-SGHMC` times $d$ over the last hundred epochs, with it {c}`length-estimate` times; the difference is what the gradient noise adds to the temperature on average over the weights. (Most weights are hardly informed by the digits and receive little of it; the others must be hotter.)
 #
 # The length is a sign and no proof. Its exact mean is $d - \mathbb E[\theta\cdot\nabla L]$, where $L$ is the negative log likelihood (the formula of {ref}`ex-estimate-thermometer` with $c = 0$), and the second term is not known.
 # A chain that is far from $d$ has not arrived, but one that hits it may still be wrong elsewhere, and by page 2 a single chain can never show that it is right; {doc}`/book/studies/noise_of_networks` looks at single weights.
 
 # %% tags=["hide-input"]
-for name, near, within in (
-    ("SGHMC", 1.015, 0.015),
-    ("SGHMC with B̂", 0.995, 0.015),
+for name, kernel, middle in (
+    ("SGHMC", "SGHMC", 1.015),
+    ("estimate", "SGHMC with B̂", 0.995),
 ):
-    claim(
-        f"|θ|² of {name} over the last 100 epochs, relative to 79,510",
-        lengths[name][warm_up:].mean() / posterior.dim,
-        near=near,
-        within=within,
+    check(
+        f"length-{name}",
+        lengths[kernel][warm_up:].mean() / posterior.dim,
+        near(middle, 0.01),
+        digits=4,
         because="ten seeds have a standard deviation of 0.002",
     )
-claim(
-    "SGLD's |θ|² after 160 epochs, relative to 79,510",
+check(
+    "length-SGLD",
     lengths["SGLD"][-1] / posterior.dim,
-    near=0.643,
-    within=0.025,
-    because="under the prior alone the share after 1,280 steps is 1 − exp(−2·1,280η)",
+    near(0.643, 0.025),
+    because="the prior alone would give 1 − exp(−2·1,280η) after 1,280 steps",
 )
 
 # %% [markdown]
@@ -243,16 +242,16 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-digits-curves` answers the guess.
-# Of networks that lie far apart on the path, about five make an average that errs about as often as the trained network, and fifty are as good as two hundred.
-# Of consecutive ones it takes about a hundred, because a network and the next, half an epoch later, are nearly the same: what counts is not the number of samples, but how independent they are.
-# The log loss of the average of two hundred is about a sixth of that of its members; on 1,000 digits it cannot be told from the trained network's.
+# Of networks that lie far apart on the path, the average of five errs on {c}`five-apart` points more digits than the trained network, which is less than 1,000 digits can tell; fifty are as good as two hundred.
+# Of consecutive ones it takes about a hundred, because a network and the next, half an epoch later, are nearly the same: the average of ten consecutive ones errs on {c}`ten-consecutive` points more than that of ten far apart. What counts is not the number of samples, but how independent they are.
+# The log loss of the average of two hundred is {c}`log-loss-share` times that of its members, and it exceeds the trained network's by {c}`log-loss-gap`, within what 1,000 digits can tell.
 #
-# Averaging two hundred networks of the *optimiser* gains almost nothing.
+# Averaging two hundred networks of the *optimiser* gains almost nothing: their log loss is {c}`optimiser-share` times that of each.
 # Along its path the networks are nearly the same one, so there is nothing to average out; the gain comes from the disagreement of the samples.
 # (Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.)
 #
 # {numref}`fig-digits-walks` has all five walks.
-# The measured $\hat B$, which corrected the length, makes no difference to the error that 1,000 digits could show.
+# The measured $\hat B$, which corrected the length, changes the error of the average by {c}`estimate-gap` points, less than 1,000 digits can tell.
 # SGLD's average is the worst of the samplers', most clearly in the log loss: {doc}`/book/studies/mnist` compares them with more digits and more seeds.
 # Not having arrived is only one reason. With twice the step $\lvert\theta\rvert^2$ rises to nine tenths of $d$, and still the average is no better, because the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
@@ -273,74 +272,42 @@ panels[1].minorticks_off()
 plt.show()
 
 # %% [markdown]
-# So the practical conclusion of this small trial: the average of SGHMC's networks errs on about one digit in eighteen, SGD with momentum on one in sixteen and plain SGD on one in seventeen, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store.
+# So the practical conclusion of this small trial: the average of SGHMC's networks errs on {c}`average-error` % of the digits, SGD with momentum on {c}`trained-error` % and plain SGD on {c}`SGD-error` %, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store.
 # There is a stronger rival: five networks that are trained apart do better still for the same number of gradients ({doc}`/book/practice/what_should_i_use`). They, too, work by disagreeing.
 
 # %% tags=["hide-input"]
-for statement, value, bound, because in (
+ours, theirs = members["SGHMC with B̂"], whole["SGHMC with B̂"]
+apart = [kept["SGHMC with B̂"][k::40].mean(0) for k in range(40)]
+ten = [kept["SGHMC with B̂"][k::20].mean(0) for k in range(20)]
+runs_of_ten = [kept["SGHMC with B̂"][k : k + 10].mean(0) for k in range(0, 200, 10)]
+worse = scores(runs_of_ten).mean(0) - scores(ten).mean(0)
+DIGITS = "the standard error of 1,000 digits is 0.75 points"
+for name, value, bound, because in (
+    ("one-error", 100 * ours[0], at_least(7.5), "3.3 to 5.6 points above the next"),
+    ("trained-error", 100 * trained[0], near(6.2, 3), DIGITS),
+    ("average-error", 100 * theirs[0], near(5.6, 3), DIGITS),
+    ("SGD-error", 100 * members["SGD"][0], near(5.9, 3), DIGITS),
+    ("five-apart", 100 * (scores(apart).mean(0) - trained)[0], near(0, 2), DIGITS),
+    ("ten-consecutive", 100 * worse[0], at_least(0.5), "twenty choices of each"),
+    ("log-loss-share", theirs[1] / ours[1], at_most(0.27), "0.15 to 0.20 in six seeds"),
+    ("log-loss-gap", theirs[1] - trained[1], near(0, 0.13), "1,000 digits have 0.03"),
     (
-        "Error of SGHMC's networks, in the mean, less that of the trained network",
-        members["SGHMC with B̂"][0] - trained[0],
-        {"at_least": 0.01},
-        "it was 0.033 to 0.056 in runs with ten seeds",
+        "optimiser-share",
+        (whole["SGD with momentum"] / trained)[1],
+        at_least(0.9),
+        "0.97 to 0.98",
     ),
-    (
-        "Log loss of SGHMC's average over the mean log loss of its networks",
-        whole["SGHMC with B̂"][1] / members["SGHMC with B̂"][1],
-        {"at_most": 0.27},
-        "at most 1 by convexity; it was 0.15 to 0.20 in runs with six seeds",
-    ),
-    (
-        "Error of SGHMC's average, less that of the trained network",
-        whole["SGHMC with B̂"][0] - trained[0],
-        {"at_most": 0.04},
-        "ten runs have the mean -0.007 and a standard deviation of 0.009",
-    ),
-    (
-        "Error of the average without B̂ less that with it",
-        whole["SGHMC"][0] - whole["SGHMC with B̂"][0],
-        {"near": 0, "within": 0.04},
-        "ten runs have a standard deviation of 0.006, ten digits have 0.01",
-    ),
-    (
-        "Log loss of SGHMC's average, less that of the trained network",
-        whole["SGHMC with B̂"][1] - trained[1],
-        {"near": 0, "within": 0.13},
-        "it was -0.023 to 0.013 in six runs: level, for 1,000 digits leave a standard "
-        "error of 0.03",
-    ),
-    (
-        "Error of the average of five networks that lie far apart, less that of the "
-        "trained network",
-        scores(kept["SGHMC with B̂"][k::40].mean(0) for k in range(40)).mean(0)[0]
-        - trained[0],
-        {"at_most": 0.04},
-        "forty choices of five; the trained network varies by 0.007",
-    ),
-    (
-        "Error of ten consecutive networks less that of ten far apart",
-        scores(kept["SGHMC with B̂"][10 * k : 10 * k + 10].mean(0) for k in range(20))
-        .sub(scores(kept["SGHMC with B̂"][k::20].mean(0) for k in range(20)))
-        .mean(0)[0],
-        {"at_least": 0.005},
-        "twenty choices of each",
-    ),
-    (
-        "Log loss of the average of the optimiser's networks over that of each",
-        whole["SGD with momentum"][1] / trained[1],
-        {"at_least": 0.9},
-        "it was 0.97 to 0.98 in six runs: the networks along its path are nearly one",
-    ),
+    ("estimate-gap", 100 * (whole["SGHMC"] - theirs)[0], near(0, 2), DIGITS),
 ):
-    claim(statement, value, **bound, because=because)
+    check(name, value, bound, because=because, digits=2)
 
 # %% [markdown]
 # ## Knowing when to ask
 #
 # A probability is worth most where it says "I do not know".
 # {numref}`fig-digits-unsure` shows the sixteen test digits of which the average is least sure; a person would hesitate over some of them, too.
-# If a person checks the 20 per cent of the digits that it is least sure of, about nine errors in ten are gone.
-# The average is a little underconfident: it is right more often than it says. {doc}`/book/studies/uncertainty` measures such things at full scale.
+# If a person checks the 20 per cent of the digits that it is least sure of, a share of {c}`least-sure` of the errors is gone.
+# The average is a little underconfident: its mean confidence less its accuracy is {c}`confidence`. {doc}`/book/studies/uncertainty` measures such things at full scale.
 
 # %% mystnb={"figure": {"caption": "The sixteen test digits with the largest entropy of the averaged prediction: above each its class, then the two most probable classes.", "name": "fig-digits-unsure"}, "image": {"alt": "Sixteen handwritten digits, many of them oddly written, each with its class and the two most probable classes."}} tags=["hide-input"]
 unsure = predictive_entropy(average).topk(16).indices
@@ -354,30 +321,26 @@ plt.show()
 
 # %% tags=["hide-input"]
 wrong = average.argmax(-1) != test.targets
-claim(
-    "Share of the average's errors among the 200 digits of which it is least sure",
-    wrong[predictive_entropy(average).topk(200).indices].sum() / wrong.sum(),
-    at_least=0.75,
-    because="it was 0.88 to 0.96 in runs with six seeds",
-)
-claim(
-    "Mean confidence of SGHMC's average less its accuracy",
-    float(average.max(-1).values.mean()) - (1 - error_rate(average, test.targets)),
-    at_most=-0.008,
-    because="it was -0.039 to -0.033 in runs with six seeds",
+least_sure = predictive_entropy(average).topk(200).indices
+share = wrong[least_sure].sum() / wrong.sum()
+check("least-sure", share, at_least(0.75), because="0.88 to 0.96 in six seeds")
+confidence = float(average.max(-1).values.mean())
+confidence -= 1 - error_rate(average, test.targets)
+check(
+    "confidence", confidence, at_most(-0.008), because="−0.039 to −0.033 in six seeds"
 )
 
 # %% [markdown]
-# **To remember:** the average of mediocre networks is one good prediction, because they disagree where the data do not decide; a handful of them far apart comes level with a trained network.
+# **To remember:** the average of mediocre networks is one good prediction, because they disagree where the data do not decide; a handful of them far apart is about as good as a trained network.
 #
 # Two parameters of these samplers are still set by hand, the step size and the length of a path between samples.
 # {doc}`The next page </book/tutorial/no_u_turn>` lets a path decide for itself when it has gone far enough.
 #
 # ## Change it
 #
-# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: the claim on SGLD's length shows ✗, because it rises to nine tenths of $d$; look at the average, which is no better.
-# * Set `num_kept, warm_up = 320, 120` to `120, 40`: the claims on the lengths show ✗, because no sampler has had the time.
-# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them: the length falls to 0.984, just below the edge of its claim, which shows ✗.
+# * Set `"SGLD": SGLD(4e-4)` to `"SGLD": SGLD(8e-4)`: SGLD's length shows ✗, because it rises to nine tenths of $d$; look at the average, which is no better.
+# * Set `num_kept, warm_up = 320, 120` to `120, 40`: the lengths show ✗, because no sampler has had the time.
+# * Set `OnlineNoise()` to `OnlineNoise("scalar")`, one number for all weights: noise is now taken from weights that have none, which cools them: the length falls to about 0.984, below its bound, and shows ✗.
 #
 # ## Exercises
 #
@@ -412,13 +375,13 @@ def my_energy(position):
 
 
 places = torch.cat([start, 2 * start])
-claim(
-    "Difference of the energies of two networks, by hand over the package's",
+check(
+    "energy",
     (my_energy(places[1]) - my_energy(places[0])) / posterior.energy(places).diff()[0],
-    near=1,
-    within=1e-4,
-    because="the same sum, in single precision",
+    near(1, 1e-4),
     kind="exact",
+    because="the same sum, in single precision",
+    says="Difference of the energies of two networks, by hand over the package's",
 )
 
 # %% [markdown]

@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.patches import FancyArrowPatch
 
-from booklib.claims import claim
+from booklib.claims import at_least, at_most, check, near
 from booklib.diagnostics import expectation
 from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.play import play
@@ -47,7 +47,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {numref}`fig-three-states` shows the idea on three states.
 # In each state a walker looks at the arrows that leave it and follows one of them, with the probability written on it; an arrow may lead back to where she stands.
 # She starts in state 1.
-# After five steps the probabilities of the three states hardly change any more, although she keeps walking, and over a long walk the share of time that she spends in each state tends to the same three numbers, $\pi = (0.2, 0.3, 0.5)$.
+# After five steps the probabilities of the three states are within {c}`five-steps` of numbers that no longer change, although she keeps walking, and over a long walk the share of time that she spends in each state tends to the same three numbers, $\pi = (0.2, 0.3, 0.5)$.
 
 
 # %% mystnb={"figure": {"caption": "Left: a walk on three states with the probability of each move; the areas of the discs are the shares $\\pi$. Right, upper: the probability of being in each state after $t$ steps from state 1. Lower: the share of the time so far that one long walk has spent in each state. Grey: $\\pi = (0.2, 0.3, 0.5)$.", "name": "fig-three-states"}, "image": {"alt": "A graph of three states with arrows between them. Beside it two panels over the number of steps with a line for each state. Above, the lines jump from 1, 0 and 0 and lie on the grey lines at 0.2, 0.3 and 0.5 after about five steps. Below, the shares of time wander and come to the same grey lines after some hundred steps."}} tags=["hide-input"]
@@ -162,26 +162,23 @@ plt.show()
 recipe = 0.5 * torch.minimum(torch.ones(3, 3), pi[None, :] / pi[:, None]).double()
 recipe -= torch.diag(recipe.sum(1) - 1)  # what was rejected stays
 flow = pi[:, None] * P  # from each state to each, in equilibrium
-claim(
-    "Largest difference between the recipe's probabilities and those in the figure",
+check(
+    "recipe",
     (recipe - P).abs().max(),
-    at_most=1e-14,
-    because="exact algebra; rounding",
+    at_most(1e-14),
     kind="exact",
+    says="Largest difference between the recipe's probabilities and those in the "
+    "figure",
 )
-claim(
-    "Largest difference between a flow and the flow back",
+check(
+    "flow-back",
     (flow - flow.T).abs().max(),
-    at_most=1e-14,
-    because="exact algebra; rounding",
+    at_most(1e-14),
     kind="exact",
+    says="Largest difference between a flow and the flow back",
 )
-claim(
-    "Largest distance of the walker's probabilities from π after five steps",
-    (walkers[5] - pi).abs().max(),
-    at_most=0.005,
-    because="the powers of a matrix of three rows",
-    kind="exact",
+check(
+    "five-steps", (walkers[5] - pi).abs().max(), at_most(0.005), kind="exact", digits=1
 )
 
 # %% [markdown]
@@ -274,11 +271,11 @@ plt.show()
 # Forgetting that is a common mistake, because a rejection looks like a step in which nothing happened.
 # But rejections happen mostly where the density is high, so leaving them out removes samples exactly at the peaks.
 # A chain that records only its moves records each $\theta$ once a visit, however long the visit lasts: with a density proportional to the flow out of $\theta$, which is {eq}`eq-metropolis-flow` integrated over $\theta'$.
-# This is the dashed line, and its $E[\theta^2]$ is a tenth too small.
+# This is the dashed line, and its $E[\theta^2]$ is {c}`moves-only`, where {c}`all-steps` is measured with rejections and {c}`quadrature` is right.
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.
 # Each sampler to come will be run on it, and its variance entered on a scoreboard, which the next page shows for the first time.
-# Random-walk Metropolis makes the first entry: its stationary variance is exactly 1, by the theorem, and 1 is what we measure.
+# Random-walk Metropolis makes the first entry: its stationary variance is exactly 1, by the theorem, and {c}`bowl` is what we measure.
 
 
 # %% tags=["hide-input"]
@@ -289,36 +286,24 @@ def mean_and_error(values):
 
 
 value, error = mean_and_error(samples**2)
-claim(
-    "E[θ²] of the double well",
-    value,
-    near=round(expectation(well, lambda x: x**2, -4, 4), 5),
-    standard_error=error,
-    because="quadrature, and the spread between 1,000 chains",
-)
+right = expectation(well, lambda x: x**2, -4, 4)
+check("quadrature", right, kind="exact", digits=4)
+check("all-steps", value, near(right), error=error, because="quadrature; 1,000 chains")
 grid = torch.linspace(-3, 3, 601, dtype=torch.float64)
 density = torch.exp(-double_well(grid))
 proposal = torch.exp(-((grid[:, None] - grid) ** 2) / (2 * 1.5**2))
 left_from = (proposal * torch.minimum(density[:, None], density)).sum(1)
-claim(
-    "E[θ²] of the double well when rejections are left out",
+check(
+    "moves-only",
     samples[moved].double().pow(2).mean(),
-    near=round(float((grid**2 * left_from).sum() / left_from.sum()), 4),
-    within=0.008,
-    because=(
-        "the flow out of each place, by quadrature; ten seeds have a standard "
-        "deviation of 0.001. It is a tenth too low"
-    ),
+    near(float((grid**2 * left_from).sum() / left_from.sum()), 0.008),
+    digits=3,
+    because="the flow out of each place; ten seeds have a standard deviation of 0.001",
 )
 in_the_bowl = random_walk(lambda x: x**2 / 2, start, 2.4, 1_100, generator)[100:]
 value, error = mean_and_error(in_the_bowl**2)
-claim(
-    "Measured variance of random-walk Metropolis in the bowl",
-    value,
-    near=exact_variance("random-walk Metropolis"),
-    standard_error=error,
-    because="the theorem above; 1,000 chains",
-)
+exact = near(exact_variance("random-walk Metropolis"))
+check("bowl", value, exact, error=error, because="the theorem above; 1,000 chains")
 
 # %% [markdown]
 # ## What a sample is worth
@@ -338,7 +323,7 @@ claim(
 # In general $S$ samples are worth an *effective sample size* of $S/\tau$, and the *Monte Carlo standard error* of their average is $\sqrt{\tau\operatorname{Var}f/S}$.
 # The {term}`autocorrelation time` $\tau$ is thus the number of steps that one more independent sample costs.
 # {numref}`fig-walk-steps` shows it for $f(\theta) = \theta$ in the bowl.
-# Steps that are too short crawl, and steps that are too long are nearly always rejected, so that the chain stands still; between them, near 2.4, an independent sample costs four or five steps.
+# Steps that are too short crawl, and steps that are too long are nearly always rejected, so that the chain stands still; between them, near 2.4, an independent sample costs {c}`tau` steps.
 # In $d$ equal dimensions the best step is shorter, and the cost grows in proportion to $d$, because a proposal must suit all coordinates at once {cite:p}`roberts1997`.
 # That cost is why this tutorial does not end here.
 
@@ -360,13 +345,7 @@ axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"autocorrelation time $\tau$
 plt.show()
 
 # %% tags=["hide-input"]
-claim(
-    "Autocorrelation time of θ in the bowl at the step size 2.4",
-    taus[4],
-    near=4.4,
-    within=1.0,
-    because="it was 4.39 in 40,000 chains; the standard error of 1,000 is 0.2",
-)
+check("tau", taus[4], near(4.4, 1.0), error=0.2, because="it was 4.39 in 40,000 chains")
 
 # %% [markdown]
 #
@@ -436,36 +415,32 @@ plt.show()
 # * *Missing mode*: all chains started in the same mode. They agree, and they are wrong.
 #
 # The first three of the bad runs are caught by the eye, by $\hat R$ and by `sample`.
-# The last is the one to remember: half of the density has no sample, the reported mean is 3 instead of 0, and $\hat R$ is as good as that of the good run.
+# The last is the one to remember: half of the density has no sample, the reported mean is {c}`mean` instead of 0, and $\hat R$ is at most {c}`good` in this run and in the good one. (In the other three it is at least {c}`suspicious`.)
 # A diagnostic can show that chains disagree, but not that they are right, and only starts that are spread more widely than the target give it a chance.
 
 # %% tags=["hide-input"]
 suspicious = {"short steps", "stuck", "drift"}
-claim(
-    "sample remarked on the runs with short steps, stuck and with drift, and on no "
-    "others",
+check(
+    "remarks",
     {name for name, said in remarks.items() if said} == suspicious,
-    because="each of these has an R̂ far above 1.01",
+    says="sample remarked on the runs with short steps, stuck and with drift, and on no "
+    "others",
 )
-claim(
-    "The largest R̂ of the good run and that which misses a mode",
+check(
+    "good",
     max(r_hat["good"], r_hat["missing mode"]),
-    at_most=1.01,
+    at_most(1.01),
+    digits=3,
     because="no diagnostic sees what no chain visited",
 )
-claim(
-    "The smallest R̂ of the other three",
+check(
+    "suspicious",
     min(r_hat[name] for name in suspicious),
-    at_least=1.4,
+    at_least(1.4),
     because="stuck tends to 1.73 in long runs, the others have more",
 )
-claim(
-    "The mean that the chains report that miss a mode, where 0 is right",
-    runs["missing mode"].samples.mean(),
-    near=3,
-    within=0.2,
-    because="they sit in the mode at 3; the standard error is 0.02",
-)
+missing = runs["missing mode"].samples.mean()
+check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 
 # %% [markdown]
 # **To remember:** let the flow from $x$ to $y$ equal the flow back; then, if the walk can reach every place, the share of the time that it spends at a place tends to its probability.
@@ -475,9 +450,9 @@ claim(
 #
 # ## Change it
 #
-# * Give the walker's matrix `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever. All three claims on the three states show ✗.
-# * Among the bad runs write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Now `sample` remarks on it, and its claims show ✗: wider starts gave the diagnostic its chance.
-# * In the run of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps, and both claims on $E[\theta^2]$ show ✗.
+# * Give the walker's matrix `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever. All three checks of the three states show ✗.
+# * Among the bad runs write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Now `sample` remarks on it, and its numbers show ✗: wider starts gave the diagnostic its chance.
+# * In the run of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps, and both measured values of $E[\theta^2]$ show ✗.
 #
 # ## Exercises
 #
