@@ -52,8 +52,12 @@ def records(notebook: NotebookNode) -> list[dict]:
 
 def without_last_digits(found: list[dict]) -> list[dict]:
     """Leave out of records what differs between processors."""
-    rough = {"value": None, "error": None}
-    return [record | rough | {"measured": record["shown"]} for record in found]
+    rough = ("value", "error", "bound")
+    return [
+        {key: value for key, value in record.items() if key not in rough}
+        | {"measured": record["shown"]}
+        for record in found
+    ]
 
 
 def by_name(found: list[dict]) -> dict[str, dict]:
@@ -217,19 +221,34 @@ def sentences(pages: dict[str, list[str]]) -> dict[tuple[str, str], tuple[str, s
     return found
 
 
-def quoted(text: str, page: str, known: dict[str, dict[str, dict]]) -> str:
-    """Write a line of a page in HTML, without its links, with formulas and numbers."""
+REFERENCES = {
+    "eq": "the formula",
+    "numref": "the figure",
+    "prf:ref": "the theorem",
+    "ref": "the exercise",
+}
+
+
+def quoted(text: str, page: str, known: dict[str, dict[str, dict]], own: dict) -> str:
+    """Write a line of a page in HTML, without its links, with formulas and numbers, and
+    the number of one record bold.
+    """
 
     def number(role: re.Match) -> str:
         record = find(role[1], page, known)
         if record is None:
             return f"✗ {role[1]}"
-        decided = "decided" if record["decided"] else "open"
-        return f"<b>{html.escape(decided if role[2] else record['shown'])}</b>"
+        words = record["shown"]
+        if role[2]:
+            words = "decided" if record["decided"] else "open"
+        return f"<b>{html.escape(words)}</b>" if record is own else html.escape(words)
+
+    def reference(role: re.Match) -> str:
+        return REFERENCES.get(role[1], role[2])
 
     text = html.escape(fill_formulas(text, page, known).strip(" |*#"), quote=False)
     text = ROLE.sub(number, text)
-    text = re.sub(r"\{[\w:]+\}`([^`<]*?)\s*(?:&lt;[^`]*&gt;)?`", r"\1", text)
+    text = re.sub(r"\{([\w:]+)\}`([^`<]*?)\s*(?:&lt;[^`]*&gt;)?`", reference, text)
     text = re.sub(r"\[\^[^\]]*\]|\*\*|`", "", text)
     return re.sub(
         r"\$([^$]+)\$", r'<span class="math notranslate">\\(\1\\)</span>', text
@@ -305,7 +324,7 @@ def claims_page(
         page.append("</tr></thead><tbody>")
         for record in found:
             text, where = saying.get((path.stem, record["name"]), ("", ""))
-            words = quoted(text, where, known) or html.escape(
+            words = quoted(text, where, known, record) or html.escape(
                 record["says"] or record["name"]
             )
             page.append(
