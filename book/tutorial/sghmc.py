@@ -270,7 +270,7 @@ show_scoreboard(9)
 for (value, error), name in zip(rows.values(), ("0", "B"), strict=True):
     exact = exact_variance(f"SGHMC, C = 0.5, B̂ = {name}")
     check(f"exact-{name}", exact, kind="exact")
-    check(f"variance-{name}", value, near(exact), error=error, because="the last")
+    check(f"variance-{name}", value, near(exact), error=error, because="it is exact")
 one = torch.eye(1, dtype=torch.float64)
 for name, chain in (
     ("sgld", langevin_chain(one, 0.01, 4.0)),
