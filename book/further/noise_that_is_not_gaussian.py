@@ -29,7 +29,7 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
+from booklib.claims import at_least, check, near
 from booklib.figures import TRUTH, use_style
 from booklib.play import play
 from sgmc.posteriors import LogisticRegression
@@ -141,75 +141,42 @@ plt.show()
 # {numref}`fig-noise-quantiles` shows both cases.
 # Noise from balanced classes follows the diagonal of the Gaussian.
 # With a rare class the noise takes few values, and drops far below the diagonal at one end.
-# With a heavy-tailed feature it is nearly always small, and jumps by more than nine standard deviations in a minibatch that has the one example which dominates.
-# In the lower panel the line of the rare class crosses the grey one near $n = 950$; that of the heavy-tailed feature never does.
+# With a heavy-tailed feature it is nearly always small, and jumps by {c}`jump` standard deviations in a minibatch that has the one example which dominates.
+# For minibatches of 20 the formula gives the kurtosis {c}`balanced` for balanced classes, {c}`rare` for the rare class and {c}`heavy` for the heavy-tailed feature.
+# In the lower panel the line of the rare class crosses the grey one at $n = {c}`crossing`$; that of the heavy-tailed feature never does, because even a minibatch of $n = N$ examples has an excess of {c}`heavy-all`.
 
 # %% tags=["hide-input"]
-claim(
-    "Kurtosis of all 20,736 minibatches of 4 of 12, less its formula",
+check(
+    "enumerated",
     kurtosis(enumerated) - (3 + (kurtosis(per_example[:, 0]) - 3) / 4),
-    near=0,
-    within=1e-10,
+    near(0, 1e-10),
+    kind="exact",
     because="enumeration; rounding",
-    kind="exact",
+    says="Kurtosis of all 20,736 minibatches of 4 of 12, less its formula",
 )
+for name, g in zip(("balanced", "rare", "heavy"), cases.values(), strict=True):
+    check(name, 3 + (kurtosis(g) - 3) / 20, kind="exact", digits=3)
 heavy = cases["a heavy-tailed feature"]
-claim(
-    "What the dominating example adds to a minibatch of 20, in standard deviations",
-    (heavy - heavy.mean()).abs().max() / (20 * heavy.var(correction=0)) ** 0.5,
-    near=9.6,
-    within=0.2,
-    because="the largest of the gᵢ, over the standard deviation of the noise",
-    kind="exact",
-)
-exact_kurtosis = {name: 3 + (kurtosis(g) - 3) / 20 for name, g in cases.items()}
-claim(
-    "Kurtosis of minibatches of 20 from balanced classes",
-    exact_kurtosis["balanced classes"],
-    near=2.9,
-    within=1e-6,
-    because="formula",
-    kind="exact",
-)
-claim(
-    "The same where one class has 1 % of the examples",
-    exact_kurtosis["a class of 1 %"],
-    near=7.75,
-    within=0.001,
-    because="formula: 3 + 95.01/20",
-    kind="exact",
-)
-claim(
-    "The same where a feature is heavy-tailed",
-    exact_kurtosis["a heavy-tailed feature"],
-    at_least=30,
-    because="formula; if one example were all that counts it would be 103",
-    kind="exact",
-)
-
-rare = draws["a class of 1 %"]
+jump = (heavy - heavy.mean()).abs().max() / (20 * heavy.var(correction=0)) ** 0.5
+check("jump", jump, kind="exact", digits=2)
+check("heavy-all", (kurtosis(heavy) - 3) / N, at_least(0.1), kind="exact", digits=2)
+rare = cases["a class of 1 %"]
+check("crossing", (kurtosis(rare) - 3) / 0.1, kind="exact", digits=3)
 for kicks in (1, 10):
-    sums = rare.reshape(-1, kicks).sum(-1)
-    fourth = (
-        sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()
-    ).pow(4)
-    claim(
-        "Measured kurtosis with a class of 1 %, "
-        f"{'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
-        fourth.mean(),
-        near=round(3 + (kurtosis(cases["a class of 1 %"]) - 3) / (20 * kicks), 3),
-        standard_error=fourth.std() / len(fourth) ** 0.5,
-        because=f"formula; {len(fourth):,} sums",
-    )
+    sums = draws["a class of 1 %"].reshape(-1, kicks).sum(-1)
+    fourth = (sums / (kicks * N**2 / 20 * rare.var(correction=0)).sqrt()).pow(4)
+    exact = near(3 + (kurtosis(rare) - 3) / (20 * kicks))
+    error = fourth.std() / len(fourth) ** 0.5
+    check(f"sums-{kicks}", fourth.mean(), exact, error=error, because="the formula")
 
 # %% [markdown]
-# A sampler that moves little in $k$ steps feels the sum of $k$ minibatches, and by {prf:ref}`thm-kurtosis` that sum is nearly Gaussian as soon as $nk \gg \kappa$.
+# A sampler that moves little in $k$ steps feels the sum of $k$ minibatches, and by {prf:ref}`thm-kurtosis` that sum is nearly Gaussian as soon as $nk \gg \kappa$: with the rare class 40,000 minibatches of 20 have the kurtosis {c}`sums-1`, and sums of ten of them {c}`sums-10`.
 # So small steps correct the distribution of the noise as they correct its size.
 # Where they are not small, an example that appears once in a hundred steps but then weighs a hundred times as much gives the chain a jolt.
 #
 # ## Change it
 #
-# * Set `share = 0.01 if rare` to `share = 0.001 if rare`: the claim on the kurtosis where one class has 1 % shows ✗. The formula now gives 53, because two examples of 2,000 dominate every minibatch that they are in.
+# * Set `share = 0.01 if rare` to `share = 0.001 if rare`: the kurtosis with the rare class rises to 53, and the crossing to about $n = 10{,}000$, because two examples of 2,000 dominate every minibatch that they are in.
 # * Set `torch.randint(N, (40_000, 20), generator=generator)` to `torch.randint(N, (40_000, 200), generator=generator)` and `20 * g.mean()` to `200 * g.mean()`: ten times larger minibatches come as near to a Gaussian as sums of ten.
 #
 # ## Exercises
@@ -233,13 +200,14 @@ for kicks in (1, 10):
 second = fourth = 0.0
 for _ in range(400):  # ξ is 1 or −1; its excess kurtosis is −2
     second, fourth = 0.81 * second + 1, 0.6561 * fourth + 6 * 0.81 * second + 1
-claim(
-    "Excess kurtosis of the chain over that of its noise, φ = 0.9, noise a fair coin",
-    (fourth / second**2 - 3) / -2,
-    near=(1 - 0.81) / (1 + 0.81),
-    within=1e-9,
-    because="exact recursion of the moments",
+check(
+    "coin",
+    (fourth / second**2 - 3) / -2 - (1 - 0.81) / (1 + 0.81),
+    near(0, 1e-9),
     kind="exact",
+    because="exact recursion of the moments",
+    says="Excess kurtosis of the chain over that of its noise, less the formula, "
+    "φ = 0.9, noise a fair coin",
 )
 
 # %% [markdown]
