@@ -36,7 +36,7 @@
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from booklib.claims import claim
+from booklib.claims import at_least, at_most, at_most_errors, check, near
 from booklib.figures import COLOURS, use_style
 from booklib.play import play
 
@@ -126,30 +126,21 @@ at_dose = torch.sigmoid(draws.samples[..., 0] + 1.5 * draws.samples[..., 1])
 trusted = chains_agree(draws)
 
 # %% tags=["hide-input"]
-claim(
-    "My log density: R̂ below 1.01 and 400 effective draws in both coordinates",
-    trusted,
-    because="twenty chains of 400 draws",
-)
-claim(
-    "Draws of NUTS that diverged",
-    float(draws.statistics["diverged"].sum()),
-    near=0,
-    within=0,
+check("density-trusted", trusted, says="My log density: the chains agree")
+check(
+    "diverged",
+    draws.statistics["diverged"].sum(),
+    near(0, 0),
     because="two coordinates, nearly Gaussian",
+    says="Samples of NUTS that diverged",
 )
-axis = torch.linspace(-4.0, 5.0, 301)
+axis = torch.linspace(-4.0, 5.0, 301, dtype=torch.float64)
 grid = torch.cartesian_prod(axis, axis)
 weights = torch.softmax(-Mine().energy(grid), 0)
-exact = float((weights * torch.sigmoid(grid[:, 0] + 1.5 * grid[:, 1])).sum())
-per_chain = at_dose.mean(0)
-claim(
-    "Mean chance of death at the dose 1.5, less that of a sum over a grid",
-    float(per_chain.mean()) - exact,
-    near=0,
-    standard_error=float(per_chain.std()) / 20**0.5,
-    because="twenty independent chains",
-)
+exact = (weights * torch.sigmoid(grid[:, 0] + 1.5 * grid[:, 1])).sum()
+check("grid", exact, kind="exact")
+error = at_dose.mean(0).std() / 20**0.5
+check("dose", at_dose.mean(), near(exact), error=error, because="the sum over the grid")
 
 # %% mystnb={"figure": {"caption": "What the first recipe gives: the mean chance of death at each dose (line), and a band that holds it with probability 90 %. Dots: the data.", "name": "fig-recipes-dose"}, "image": {"alt": "A curve that rises like an S from near 0 to near 1 over doses from -4 to 4, with a narrow band around it, and seven dots close to it."}} tags=["hide-input"]
 doses = torch.linspace(-4, 4, 81)
@@ -166,7 +157,7 @@ plt.show()
 # %% [markdown]
 # `at_dose` holds a value for each sample: its mean is the prediction, and `at_dose.quantile(torch.tensor([0.05, 0.95]))` its credible interval of 90 %.
 # {numref}`fig-recipes-dose` shows both for all doses.
-# The sum over a grid, which two parameters allow, gives the same.
+# At the dose 1.5 the mean is {c}`dose`; a sum over a grid, which two parameters allow, gives {c}`grid`.
 # A parameter with a constraint, such as a positive scale, wants the named form of {doc}`/book/practice/any_model`; {doc}`/book/tutorial/no_u_turn` explains NUTS.
 #
 # (my-nn-module)=
@@ -222,38 +213,26 @@ probabilities = each_chain.mean(0)  # the prediction
 moved, chance = distance(each_chain, careful), distance(each_chain[:2], each_chain[2:])
 
 # %% tags=["hide-input"]
-claim(
-    "My module: distance of the predictions from those with half the rate, over that "
-    "of two halves of the chains",
-    moved / chance,
-    at_most=1,
-    because="0.61 to 0.72 over ten seeds",
-)
-claim(
-    "Error on digits that were held back",
-    error_rate(probabilities, test.targets),
-    at_most=0.1,
-    because="0.04 to 0.07 in six runs",
-)
-claim(
-    "Calibration error on them",
-    expected_calibration_error(probabilities, test.targets),
-    at_most=0.1,
-    because="0.05 to 0.07 over ten seeds",
-)
 right = 1 - error_rate(probabilities, test.targets)
-claim(
-    "Mean probability of the class that is named, less the share that is right",
-    float(probabilities.max(-1).values.mean()) - right,
-    at_most=-0.03,
-    because="−0.07 to −0.05 in four runs: the average of four chains is too modest",
-)
-claim(
-    "Calibration error of each chain alone, the mean of four",
-    sum(expected_calibration_error(each, test.targets) for each in each_chain) / 4,
-    at_most=0.04,
-    because="0.017 to 0.026 over ten seeds",
-)
+alone = [expected_calibration_error(each, test.targets) for each in each_chain]
+for name, value, bound, because in (
+    ("moved", moved / chance, at_most(1), "0.61 to 0.72 over ten seeds"),
+    ("error", 1 - right, at_most(0.1), "0.04 to 0.07 in six runs"),
+    (
+        "calibration",
+        expected_calibration_error(probabilities, test.targets),
+        near(0.06, 0.03),
+        "0.05 to 0.07 over ten seeds",
+    ),
+    (
+        "modest",
+        right - probabilities.max(-1).values.mean(),
+        at_least(0.03),
+        "0.05 to 0.07 in four runs",
+    ),
+    ("alone", sum(alone) / 4, at_most(0.04), "0.017 to 0.026 over ten seeds"),
+):
+    check(name, value, bound, digits=1, because=because)
 
 # %% [markdown]
 # Two checks here, for two questions.
@@ -327,12 +306,10 @@ changes = (
 
 # %% tags=["hide-input"]
 for what, change in zip(("means", "widths"), changes, strict=True):
-    claim(
-        f"My data on disk: largest change of five {what} with half the step, in "
-        "standard errors",
+    check(
+        f"half-{what}",
         change,
-        at_most=5,
-        errors=True,
+        at_most_errors(5),
         because="20 chains; the largest of five exceeds 4 once in 700 times",
     )
 from sgmc.posteriors import LogisticRegression
@@ -341,16 +318,18 @@ memory = LogisticRegression(x, y, prior_variance=1.0)  # the same, by formulas
 nuts, there = adapt(NUTS(1.0), memory, place, 60, progress=False)
 reference = sample(nuts, memory, there, 100, progress=False)
 ratio = draws.samples.flatten(0, 1).std(0) / reference.samples.flatten(0, 1).std(0)
-claim(
-    "Largest error of a standard deviation, against NUTS with all the data",
-    (ratio - 1).abs().max(),
-    at_most=0.15,
-    because="errors of 3 % each; it was 0.02 to 0.08 over ten seeds",
+check(
+    "widths",
+    100 * (ratio - 1).abs().max(),
+    at_most(15),
+    digits=1,
+    because="errors of 3 % each; it was 2 to 8 over ten seeds",
 )
 folder.cleanup()
 
 # %% [markdown]
-# NUTS with all the data, which this small file allows, finds the same standard deviations.
+# Half the step changes the five means by at most {c}`half-means` standard errors, and the squared distances from the centre by {c}`half-widths`.
+# NUTS with all the data, which this small file allows, finds the same standard deviations to {c}`widths` per cent.
 # `tune` takes gradients of all the data, some dozens of times, and where minibatches are very noisy some hundreds of times for each of its twenty chains.
 # From $10^5$ rows on control variates save most of that: `mode = find_mode(posterior, start)`, then `calm = control_variates(posterior, mode[0])` (`sgmc.models`) and `kernel, place = tune(calm, mode)`.
 # Give it, or `default_kernel`, the data on disk themselves: a kernel tuned on a random part of the data makes samples that are far too wide, because curvature and gradient noise both grow with the number of examples.
@@ -394,23 +373,17 @@ later = draws.samples["level"] + 1.2 * draws.samples["slope"]
 trusted = chains_agree(draws)
 
 # %% tags=["hide-input"]
-claim(
-    "My Pyro program: R̂ below 1.01 and 400 effective draws at both sites",
-    trusted,
-    because="twenty chains of 400 draws of a Gaussian",
-)
+check("program-trusted", trusted, says="My Pyro program: the chains agree")
 design = torch.stack([torch.ones(12), time], 1).double()
 precision = design.T @ design / 0.5**2 + torch.eye(2).double() / 3**2
 exact = torch.linalg.solve(precision, design.T @ seen.double() / 0.5**2)
-claim(
-    "Mean of the line at 1.2, less the exact one",
-    float(later.double().mean() - exact[0] - 1.2 * exact[1]),
-    near=0,
-    standard_error=float(later.double().mean(0).std()) / 20**0.5,
-    because="linear algebra; twenty independent chains",
-)
+exact = exact[0] + 1.2 * exact[1]
+check("line-exact", exact, kind="exact")
+value, error = later.double().mean(), later.double().mean(0).std() / 20**0.5
+check("line", value, near(exact), error=error, because="linear algebra")
 
 # %% [markdown]
+# The line is at {c}`line`, where linear algebra has {c}`line-exact`.
 # With `pyro.plate(..., subsample_size=n)` the program sees minibatches, and the kernel of the recipe before belongs to it.
 # {doc}`/book/practice/any_model` says what a program may hold, what is refused, and how a kernel goes into `pyro.infer.MCMC` (`PyroKernel`); {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
 #
@@ -458,27 +431,22 @@ chance = weighed.weighted_mean("weight", lambda b: torch.sigmoid(b.sum(-1)))
 share = effective_share(weighed)
 
 # %% tags=["hide-input"]
-claim(
-    "My posterior is too wide: share of the candidates that is left",
-    share,
-    at_least=0.5,
-    because="parts of 500 examples are nearly Gaussian",
-)
+check("share", share, at_least(0.5), because="parts of 500 are nearly Gaussian")
 nuts, there = adapt(NUTS(0.1), whole, start, 100, progress=False)
 reference = sample(nuts, whole, there, 100, progress=False)
 truth, error_of_truth = reference.mean_and_standard_error(
     lambda b: torch.sigmoid(b.sum(-1))
 )
-claim(
-    "Mean chance at x = (1, 1, 1), less that of NUTS with all the data",
-    float(chance.mean() - truth),
-    near=0,
-    standard_error=float((chance.var() / 20 + error_of_truth**2) ** 0.5),
+check(
+    "chance",
+    chance.mean() - truth,
+    near(0),
+    error=(chance.var() / 20 + error_of_truth**2) ** 0.5,
     because="twenty groups of candidates, twenty chains",
 )
 
 # %% [markdown]
-# `share` is the check: near one the fit was nearly the posterior; near zero the result is worth nothing.
+# `share` is the check: near one the fit was nearly the posterior; near zero the result is worth nothing. Here it is {c}`share`, and the mean chance at $x = (1, 1, 1)$ differs by {c}`chance` from that of NUTS with all the data.
 # {doc}`/book/practice/many_machines` proves it, and says in which dimensions it works.
 #
 # (save-samples-and-go-on)=
@@ -520,13 +488,13 @@ inference_data = both.to_arviz(posterior=posterior)  # for ArviZ, with loo and c
 # and with predictive={"y": lambda position: ...} a group posterior_predictive
 
 # %% tags=["hide-input"]
-claim(
-    "Largest difference between 50 and 50 more samples and 100 at once",
+check(
+    "longer",
     (again.samples - sample(*settings, 100, warm_up=20).samples).abs().max(),
-    near=0,
-    within=0,
-    because="the same random numbers",
+    near(0, 0),
     kind="exact",
+    because="the same random numbers",
+    says="Largest difference between 50 and 50 more samples and 100 at once",
 )
 folder.cleanup()
 
