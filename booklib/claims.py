@@ -73,8 +73,8 @@ def check(
 
     Args:
         name: what the sentence calls it, such as ``"variance-cold"``.
-        value: the measured number; a truth value; or a comparison over seeds, which
-            has ``mean``, ``low``, ``high`` and ``decided``.
+        value: the measured number; a truth value; or a comparison over seeds
+            (:class:`booklib.seeds.Gap`), which is written with its interval.
         bound: :func:`near`, :func:`at_most`, :func:`at_least`,
             :func:`at_most_errors`, ``DECIDED`` or ``OPEN``. A truth value has none, and
             an exact or stored number needs none: the sentence shows what was computed.
@@ -123,7 +123,6 @@ def check(
         unsure=None if digits else error or bound.get("within"),
         digits=digits or (2 if kind == "live" else 4),
     )
-    interval = f"[{shown(gap.low)}, {shown(gap.high)}]" if gap else ""
     measured = str(value).lower() if truth else in_words(value, 4)
     measured += "" if error is None else f" ± {in_words(error, 2)}"
     record = {
@@ -134,7 +133,7 @@ def check(
         "bound": bound,
         "holds": _holds(value, bound, error, gap),
         "decided": bool(gap.decided) if gap else None,
-        "shown": "" if truth else f"{shown(value)} {interval}".strip(),
+        "shown": str(gap) if gap else "" if truth else shown(value),
         "measured": measured,
         "words": _words(bound) if bound or truth else "",
         "because": because,

@@ -92,6 +92,20 @@ class Gap:
     comparisons: int = 1
     decided: bool = False
 
+    def __str__(self) -> str:
+        """Write the difference and its interval, with two digits of half the latter.
+
+        Example:
+            >>> str(Gap(-0.5362, -0.9033, -0.1691, 0.01, 5))
+            '−0.54 [−0.90, −0.17]'
+        """
+        unsure = (self.high - self.low) / 20
+        mean, low, high = (
+            with_the_digits_of(number, unsure, 2)
+            for number in (self.mean, self.low, self.high)
+        )
+        return f"{mean} [{low}, {high}]"
+
     def is_within(self, margin: float) -> bool:
         """Tell whether the interval excludes a difference as large as a margin."""
         return -margin < self.low and self.high < margin

@@ -34,6 +34,12 @@ def test_groups_of_different_sizes_have_no_pairs():
     assert gap(first, second).num_seeds == 4
 
 
+def test_a_gap_is_written_with_two_digits_of_half_its_interval():
+    assert str(Gap(0.0301, -0.4419, 0.5021, 0.9, 5)) == "0.03 [−0.44, 0.50]"
+    assert str(Gap(-5.668, -7.099, -4.237, 0.1, 5)) == "−5.7 [−7.1, −4.2]"
+    assert str(Gap(1234.5, 1000.0, 1469.0, 0.1, 5)) == "1,230 [1,000, 1,470]"
+
+
 def test_no_finding_from_two_seeds():
     with pytest.raises(ValueError, match=r"at least three of each.* 2 and 5"):
         gap([1, 2], [1, 2, 3, 4, 5])
