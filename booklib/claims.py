@@ -61,10 +61,12 @@ def check(
     kind: str = "live",
     error: float | None = None,
     digits: int | None = None,
+    margin: float | None = None,
     says: str = "",
 ) -> None:
     """Record what was measured, and whether it is as it should be, for the sentence
-    that names it: ``{c}`name``` shows the number with ✓ or ✗.
+    that names it: ``{c}`name``` shows the number with ✓ or ✗; of a comparison
+    ``.mean``, ``.verdict`` and ``.seeds`` behind the name are parts.
 
     A cell shows its records at its end, a line each. The number of a live record is
     not in its line, because its last digits differ between processors. A claim that
@@ -84,6 +86,8 @@ def check(
             for what a longer run has left in a file.
         error: the Monte Carlo standard error of ``value``.
         digits: significant digits to show; by default as many as the error bears.
+        margin: the difference whose discovery the number of seeds is said for, of a
+            comparison.
         says: what is checked, where no sentence shows it.
 
     Raises:
@@ -132,7 +136,7 @@ def check(
         "error": error,
         "bound": bound,
         "holds": _holds(value, bound, error, gap),
-        "decided": bool(gap.decided) if gap else None,
+        "parts": _parts(gap, margin),
         "shown": str(gap) if gap else "" if truth else shown(value),
         "measured": measured,
         "words": _words(bound) if bound or truth else "",
@@ -149,6 +153,17 @@ def _number(name: str, value: Any) -> float:
     except (TypeError, ValueError, RuntimeError):  # of what is no number, or several
         pass
     raise ValueError(f"{name} must be one number, but it is {value!r}")
+
+
+def _parts(gap: Any, margin: float | None) -> dict[str, str]:
+    """Write what a sentence may name of a comparison, beside its whole."""
+    if not gap:
+        return {}
+    parts = {
+        "verdict": "decided" if gap.decided else "open",
+        "mean": str(gap).split()[0],
+    }
+    return parts if margin is None else parts | {"seeds": str(gap.seeds_needed(margin))}
 
 
 def _holds(value: float, bound: Bound, error: float | None, gap: Any) -> bool:

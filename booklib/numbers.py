@@ -44,5 +44,5 @@ def with_the_digits_of(number: float, unsure: float | None, digits: int) -> str:
     """
     if unsure and 0 < unsure < math.inf and math.isfinite(number):
         places = -math.floor(math.log10(unsure))
-        return f"{round(number, places):,.{max(0, places)}f}".replace("-", "−")
+        return f"{round(number, places) + 0.0:,.{max(0, places)}f}".replace("-", "−")
     return in_words(number, digits)

@@ -2,8 +2,8 @@
 
 The records of an executed page (:mod:`booklib.claims`) are laid beside the pages' sources
 before Sphinx reads these, a file a page. In a text ``{c}`name``` is the number of a record
-with ✓ or ✗; of another page, ``{c}`page/name```; ``{c}`name.verdict``` says *decided* or
-*open* of a comparison. Within a formula the same is the number alone.
+with ✓ or ✗; of another page, ``{c}`page/name```. Of a comparison ``{c}`name.verdict``` is
+*decided* or *open*, and ``.mean`` and ``.seeds`` are its other parts. Within a formula the same is the number alone.
 """
 
 import copy
@@ -23,7 +23,7 @@ from booklib import MEDIA
 
 KEPT = "claims"  # where an output has its records that shows them in HTML
 FOLDER = "claims"  # of the records, among the pages' sources
-ROLE = re.compile(r"\{c\}`([\w/-]+?)(\.verdict)?`")
+ROLE = re.compile(r"\{c\}`([\w/-]+)(?:\.(\w+))?`")
 FORMULA = re.compile(r"\$\$.+?\$\$|(?<![\\$])\$[^$\n]+\$", re.DOTALL)
 POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 KINDS = {
@@ -138,7 +138,8 @@ def fill_formulas(text: str, page: str, known: dict[str, dict[str, dict]]) -> st
 
     def number(role: re.Match) -> str:
         record = find(role[1], page, known)
-        return in_tex(record["shown"]) if record else role[0]
+        words = part(record, role[2])
+        return role[0] if words is None else in_tex(words)
 
     return FORMULA.sub(lambda formula: ROLE.sub(number, formula[0]), text)
 
@@ -147,6 +148,13 @@ def find(name: str, page: str, known: dict[str, dict[str, dict]]) -> dict | None
     """Find a record by its name on a page, or by the name of another page and its."""
     other, _, own = name.rpartition("/")
     return known.get(other or page, {}).get(own)
+
+
+def part(record: dict | None, name: str | None) -> str | None:
+    """Give what a sentence shows of a record: its number, or the part that it names."""
+    if record is None:
+        return None
+    return record["parts"].get(name) if name else record["shown"]
 
 
 def in_tex(number: str) -> str:
@@ -162,17 +170,18 @@ class Shown(SphinxRole):
 
     def run(self):
         """Read the record, and read this page again when it changes."""
-        name, _, part = self.text.partition(".")
+        name, _, piece = self.text.partition(".")
         other, _, own = name.rpartition("/")
         stem = other or Path(self.env.docname).name
         file = Path(self.env.srcdir, FOLDER, f"{stem}.json")
         self.env.note_dependency(str(file))
         page = json.loads(file.read_text()) if file.is_file() else {}
         record = page.get("records", {}).get(own)
-        if record is None:
+        number = part(record, piece)
+        if number is None:
             logging.getLogger(__name__).warning(
                 "no cell of %s records %r",
-                *(stem, own),
+                *(stem, self.text),
                 location=self.get_location(),
             )
             words = f'<span class="c broken">✗ {html.escape(self.text)}</span>'
@@ -183,19 +192,17 @@ class Shown(SphinxRole):
                 if other
                 else ""
             )
-            words = shown(record, f"{place}#claim-{own}", part == "verdict")
+            words = shown(record, number, f"{place}#claim-{own}")
         return [nodes.raw("", words, format="html")], []
 
 
-def shown(record: dict, link: str, verdict: bool) -> str:
+def shown(record: dict, number: str, link: str) -> str:
     """Write in HTML what a sentence shows of a record."""
-    number = record["shown"]
-    if verdict:
-        number = "decided" if record["decided"] else "open"
     mark = "✓" * bool(record["words"]) if record["holds"] else "✗"
     state = "" if record["holds"] else " broken"
     return (
-        f'<a class="c{state}" href="{html.escape(link)}" title="{html.escape(record["line"])}">'
+        f'<a class="c{state}" href="{html.escape(link)}" '
+        f'title="{html.escape(record["line"])}">'
         f'{html.escape(number)}<span class="verdict">{mark}</span></a>'
     )
 
@@ -236,11 +243,9 @@ def quoted(text: str, page: str, known: dict[str, dict[str, dict]], own: dict) -
 
     def number(role: re.Match) -> str:
         record = find(role[1], page, known)
-        if record is None:
+        words = part(record, role[2])
+        if words is None:
             return f"✗ {role[1]}"
-        words = record["shown"]
-        if role[2]:
-            words = "decided" if record["decided"] else "open"
         return f"<b>{html.escape(words)}</b>" if record is own else html.escape(words)
 
     def reference(role: re.Match) -> str:
@@ -349,7 +354,7 @@ def unsaid(measured: dict[Path, list[dict]], pages: dict[str, list[str]]) -> lis
         for page, parts in pages.items()
         for formula in FORMULA.findall("\n".join(parts))
         for role in ROLE.finditer(formula)
-        if find(role[1], page, known) is None
+        if part(find(role[1], page, known), role[2]) is None
     ]
     for path, records in measured.items():
         found += [f"{path}: two records are named {name!r}" for name in twice(records)]

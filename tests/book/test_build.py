@@ -87,7 +87,7 @@ RECORD = {
     "name": "half",
     "kind": "exact",
     "holds": True,
-    "decided": None,
+    "parts": {},
     "shown": "0.5",
     "measured": "0.5",
     "words": "at most 1",
@@ -255,12 +255,13 @@ def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_wer
 
 
 SAYING = (
-    "A half is {c}`half`, or $x = {c}`half`$; a gap of {c}`gap` is {c}`gap.verdict`."
+    "A half is {c}`half`, or $x = {c}`half`$; a gap of {c}`gap` is {c}`gap.verdict`,"
+    " and $n = {c}`gap.seeds`$."
 )
 GAP = {
     "name": "gap",
     "kind": "stored",
-    "decided": False,
+    "parts": {"verdict": "open", "mean": "−0.2", "seeds": "17"},
     "shown": "−0.2 [−0.4, 0.1]",
     "words": "open",
 }
@@ -283,7 +284,8 @@ def test_a_sentence_shows_what_was_measured_on_its_page_and_on_another(small_boo
     assert code == 0, said
     text = plain(page(small_book))
     assert (
-        "A half is 0.5✓, or \\(x = 0.5\\); a gap of −0.2 [−0.4, 0.1]✓ is open✓." in text
+        "A half is 0.5✓, or \\(x = 0.5\\); a gap of −0.2 [−0.4, 0.1]✓ is open✓, and \\(n = 17\\)."
+        in text
     )
     assert 'title="✓ half = 0.5: at most 1 (because counted)"' in page(small_book)
     other = small_book / "_build" / "html" / "book" / "part" / "other.html"

@@ -175,7 +175,7 @@ RECORD = {
     "error": 0.01,
     "bound": {"at_most": 1.0},
     "holds": True,
-    "decided": None,
+    "parts": {},
     "shown": "0.50",
     "measured": "0.5012 ± 0.01",
     "words": "at most 1",

@@ -186,7 +186,11 @@ def test_a_comparison_is_decided_or_open_as_the_page_says(decided, record):
     gap = Gap(0.1, -0.1, 0.3, 0.3, 5, decided=decided)
     bounds = {True: DECIDED, False: OPEN}
     right = record(gap, bounds[decided], kind="stored")
-    assert (right["holds"], right["decided"]) == (True, decided)
+    assert right["holds"]
+    assert right["parts"]["verdict"] == ("decided" if decided else "open")
+    assert right["parts"]["mean"] == right["shown"].split()[0]
+    seeds = record(gap, bounds[decided], kind="stored", margin=0.3)["parts"]["seeds"]
+    assert seeds == str(gap.seeds_needed(0.3))
     assert not record(gap, bounds[not decided], kind="stored")["holds"]
 
 
