@@ -4,13 +4,12 @@ import builtins
 import hashlib
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from booklib import MEDIA
 from booklib.numbers import in_words, to_the_digits_of, with_the_digits_of
 from booklib.play import playing
-from sgmc.checks import check_instance
+from sgmc.checks import check_choice
 
 KINDS = ("exact", "live", "stored")
 ERRORS = 5  # standard errors that a measured value may be off
@@ -18,14 +17,7 @@ _OF_THIS_CELL: list[dict[str, Any]] = []
 
 Bound = Mapping[str, float]
 DECIDED, OPEN = {"decided": True}, {"decided": False}  # of a comparison over seeds
-_BOUNDS = [
-    {"at_most"},
-    {"at_least"},
-    {"near"},
-    {"near", "within"},
-    {"at_most", "errors"},
-    {"decided"},
-]
+_BOUNDS = "at_most", "at_least", "near", "near within", "at_most errors", "decided"
 
 
 class ClaimError(AssertionError):
@@ -99,17 +91,13 @@ def check(
         >>> check("third", 1 / 3, near(0.33, 0.005), because="two digits", kind="exact")
         ✓ third = 0.333: 0.33 ± 0.005 (because two digits)
     """
-    for what, words in {"name": name, "because": because, "says": says}.items():
-        check_instance(what, words, str, '"two digits"')
-    if kind not in KINDS:
-        raise ValueError(
-            f"kind must be one of {', '.join(map(repr, KINDS))}, but it is {kind!r}"
-        )
+    check_choice("kind", kind, KINDS)
     gap = value if hasattr(value, "decided") else None
     value = gap.mean if gap else value
     truth = str(getattr(value, "dtype", type(value).__name__)).endswith("bool")
     bound = {key: _number(key, number) for key, number in (bound or {}).items()}
-    known = set(bound) in _BOUNDS and (set(bound) != {"near"} or error is not None)
+    kinds = " ".join(bound)
+    known = kinds in _BOUNDS and (kinds != "near" or error is not None)
     if (bool(bound) == truth and (truth or kind == "live")) or (bound and not known):
         raise ValueError(
             f"{name}: give exactly one bound for a number, and none for a truth value; "
@@ -122,11 +110,9 @@ def check(
         )
     value = bool(_number("value", value)) if truth else _number("value", value)
     error = None if error is None else _number("error", error)
-    shown = partial(
-        with_the_digits_of,
-        unsure=None if digits else error or bound.get("within"),
-        digits=digits or (2 if kind == "live" else 4),
-    )
+    unsure = None if digits else error or bound.get("within")
+    digits = digits or (2 if kind == "live" else 4)
+    shown = "" if truth else with_the_digits_of(value, unsure, digits)
     measured = str(value).lower() if truth else in_words(value, 4)
     measured += "" if error is None else f" ± {in_words(error, 2)}"
     record = {
@@ -136,8 +122,8 @@ def check(
         "error": error,
         "bound": bound,
         "holds": _holds(value, bound, error, gap),
-        "parts": _parts(gap, margin),
-        "shown": str(gap) if gap else "" if truth else shown(value),
+        "parts": gap.parts(margin) if gap else {},
+        "shown": str(gap) if gap else shown,
         "measured": measured,
         "words": _words(bound) if bound or truth else "",
         "because": because,
@@ -155,17 +141,6 @@ def _number(name: str, value: Any) -> float:
     raise ValueError(f"{name} must be one number, but it is {value!r}")
 
 
-def _parts(gap: Any, margin: float | None) -> dict[str, str]:
-    """Write what a sentence may name of a comparison, beside its whole."""
-    if not gap:
-        return {}
-    parts = {
-        "verdict": "decided" if gap.decided else "open",
-        "mean": str(gap).split()[0],
-    }
-    return parts if margin is None else parts | {"seeds": str(gap.seeds_needed(margin))}
-
-
 def _holds(value: float, bound: Bound, error: float | None, gap: Any) -> bool:
     if "decided" in bound:
         return bool(gap.decided) == bound["decided"]
@@ -173,11 +148,9 @@ def _holds(value: float, bound: Bound, error: float | None, gap: Any) -> bool:
         return value <= bound["at_most"]
     if "at_least" in bound:
         return value >= bound["at_least"]
-    if "within" in bound:
-        return abs(value - bound["near"]) <= bound["within"]
     if "near" in bound:
-        away = math.inf if error is None else ERRORS * error
-        return 0 < away < math.inf and abs(value - bound["near"]) <= away
+        away = bound.get("within", ERRORS * (error or math.nan))
+        return abs(value - bound["near"]) <= away < math.inf
     return bool(value) if isinstance(value, bool) else math.isfinite(value)
 
 
@@ -211,14 +184,12 @@ def _line(record: Mapping[str, Any]) -> str:
 def _emit(record: dict[str, Any]) -> None:
     if not record["holds"] and not playing():
         raise ClaimError(record["line"])
-    # IPython defines it; elsewhere there is no page to show the record on
-    if "get_ipython" not in dir(builtins):
+    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
+    if shell is None:
         print(record["line"])
         return
     if not _OF_THIS_CELL:
-        from IPython import get_ipython
-
-        get_ipython().events.register("post_run_cell", _show)
+        shell().events.register("post_run_cell", _show)
     _OF_THIS_CELL.append(record)
 
 
@@ -254,12 +225,5 @@ def claim(
     bound = {key: number for key, number in given.items() if number is not None}
     bound |= {"errors": True} if errors else {}
     name = hashlib.sha256(f"{statement}{bound}".encode()).hexdigest()[:12]
-    check(
-        name,
-        value,
-        bound or None,
-        because=because,
-        kind=kind,
-        error=standard_error,
-        says=statement,
-    )
+    options = {"because": because, "kind": kind, "error": standard_error}
+    check(name, value, bound or None, says=statement, **options)

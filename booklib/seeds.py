@@ -106,6 +106,16 @@ class Gap:
         )
         return f"{mean} [{low}, {high}]"
 
+    def parts(self, margin: float | None = None) -> dict[str, str]:
+        """Write what a sentence may name: the mean, the verdict, and the number of
+        seeds that would decide a difference as large as a margin.
+        """
+        verdict = "decided" if self.decided else "open"
+        found = {"mean": str(self).split()[0], "verdict": verdict}
+        if margin is not None:
+            found["seeds"] = str(self.seeds_needed(margin))
+        return found
+
     def is_within(self, margin: float) -> bool:
         """Tell whether the interval excludes a difference as large as a margin."""
         return -margin < self.low and self.high < margin
