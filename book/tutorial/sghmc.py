@@ -289,18 +289,15 @@ def pace(chain):
 one = torch.eye(1, dtype=torch.float64)
 moving = sghmc_chain(one, 0.1, 0.5, 4.0, 0.2)
 rate = 2 * (1 - 1 / float(moving.stationary_covariance()[0, 0]))  # of the same error
-for name, chain, near in (
-    ("SGLD", langevin_chain(one, rate, 4.0, 2 * rate), 194.5),
-    ("SGHMC", moving, 24.5),
-):
-    claim(
-        f"Autocorrelation time of θ² in gradients, B̂ = B and an error of 0.26 %, {name}",
-        pace(chain),
-        near=near,
-        within=0.05,
-        because="the exact law of the chain",
-        kind="exact",
-    )
+paces = pace(langevin_chain(one, rate, 4.0, 2 * rate)), pace(moving)
+claim(
+    "τ of θ² in gradients, B̂ = B and an error of 0.26 %, SGLD and SGHMC: largest "
+    "distance from 194.5 and 24.5",
+    max(abs(paces[0] - 194.5), abs(paces[1] - 24.5)),
+    at_most=0.05,
+    because="the exact laws of both chains",
+    kind="exact",
+)
 expected = (1 + 20 * 0.2, 1 + 0.2 / 0.5, 1.0, 1.0)
 claim(
     "Largest relative distance of the four energies after a time of 20 from "

@@ -24,8 +24,12 @@ def verdict(monkeypatch):
     """Make a function that judges a cell of a made-up library by given laws."""
 
     def verdict(laws, problem=PROBLEM, **cell):
+        def law(given, problem):
+            assert given == {} and isinstance(problem, Problem)
+            return laws
+
         found = SimpleNamespace(
-            LAWS={"made": lambda given, problem: laws},
+            LAWS={"made": law},
             observed=lambda cell: (cell["observed"], "looked"),
         )
         monkeypatch.setitem(sys.modules, "booklib.conformance.made", found)
@@ -197,3 +201,9 @@ def test_a_report_names_its_cells(tmp_path, monkeypatch):
     assert first == ("made", "First", "made-a.md", set())
     cells = {("a.b", "mass"), ("a.b", "uneven curvature"), ("c", "mass")}
     assert second == ("made", "A step that_is", "made-b.md", cells)
+
+
+def test_cells_are_those_of_the_stored_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(verdicts, "RESULTS", tmp_path)
+    (tmp_path / "conformance_made.json").write_text('{"format": 1, "cells": [7]}')
+    assert verdicts.cells_of("made") == [7]
