@@ -1296,7 +1296,7 @@ def _():
         f"at its settings, warm-up 100, as programmed and scored there: SGHMC "
         f"{spread(sghmc)} %, less SGLD {gap(name, sghmc, sgld)}, less SGD {drawn[0]}, "
         f"less momentum {drawn[1]}; right noise {spread(right)} %",
-        "confirmed in part: with the right noise, ahead of every rival and average by "
+        "confirmed in part: with the right noise, ahead of all from the same start by "
         f"{-least.mean:.1f} points or more, decided. As programmed open against SGLD. "
         f"In 100 + 100 rounds from a small start SGD's average is ahead, {short}.",
         [

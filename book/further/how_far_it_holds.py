@@ -984,7 +984,7 @@ claim(
 )
 
 # %% [markdown]
-# In more dimensions the condition for a finite covariance is that the map $\Sigma \mapsto E[F\Sigma F^\top]$ has a spectral radius below one. It is also the condition under which {eq}`eq-regression-balance` has a solution, and it is stricter than $\eta a < 2$.
+# In more dimensions the condition for a finite covariance is that the map $\Sigma \mapsto E[F\Sigma F^\top]$ has a spectral radius below one. It is also the condition under which {eq}`eq-regression-balance` has a solution that is a covariance, and it is stricter than $\eta a < 2$.
 # Without control variates the same factors are at work, beside an additive noise.
 # {cite:t}`gurbuzbalaban2021` and {cite:t}`hodgkinson2021` have studied this for stochastic gradient descent, whose steps are larger.
 #

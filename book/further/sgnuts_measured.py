@@ -798,7 +798,8 @@ claim(
 #
 # If the gradients are exact, the work is known, and weights $e^{-W_s}$ remove the last error: SGNUTS is then right at any step size, and so is friction in NUTS.
 # This is the idea of {cite:t}`riou2022`, who accept or reject the end of a Langevin trajectory by the sum of its integration errors alone; here it weighs the states of a tree.
-# With minibatches it is of no use, since $W$ costs all the data.
+# With minibatches only the energies at the two ends of a path cost all the data: the rest of $W$ is made of stochastic gradients that one has, and accepting the end of a path with probability $\min(1, e^{-W})$ is AMAGOLD {cite:p}`zhang2020amagold`.
+# In a tree each state would need its energy, and so all the data.
 
 # %%
 by_weights = {}

@@ -307,7 +307,7 @@ claim(
 )
 
 # %% [markdown]
-# Next, a regression with a module of your own, data that come from a `DataLoader`, and a sample put back into the module, which then is a trained network like any other.
+# Next, a regression with a module of your own, data that come from a `DataLoader`, each example once (no `drop_last`, weighted sampler or augmentation), and a sample put back into the module, which then is a trained network like any other.
 # `sample` warns that the chains do not agree in their weights; hidden units may change places, so look at the curve.
 
 
@@ -391,7 +391,7 @@ draws = sample(kernel, posterior, position, 25, collect=posterior.named)
 
 # %% [markdown]
 # The sites come back by their names, with what `pyro.deterministic` adds to them.
-# The other way round, `PyroKernel` puts a kernel of this book into `pyro.infer.MCMC`. Warm-up tunes nothing there, so bring a tuned kernel and a start; and MCMC takes chains one after the other, where `sample` takes twenty at nearly the price of one:
+# The other way round, `PyroKernel` puts a kernel of this book into `pyro.infer.MCMC`. Warm-up tunes nothing there, so bring a tuned kernel and a start. MCMC gives each chain a process of its own if there are enough cores, and takes them one after the other if not; `sample` runs twenty in one process at nearly the price of one:
 
 # %%
 pyro.set_rng_seed(0)

@@ -226,7 +226,7 @@ claim(
 # Blackjax's control variates are unbiased, and each of its states resumes to the last bit, as do the optimisers of torch-sgld, torch-uncertainty, bayestorch and lightning-uq-box, with the exceptions of the table.
 # jax-sgmc takes the gradient at the new position and has a fresh minibatch for every step; the steps of its SGLD and OBABO, and of AMAGOLD at temperature one, have the distribution that is documented.
 # SGMCMCJax moves the position of its thermostat by the new momentum, and its control variates take away exactly the noise that they should.
-# The steps of devinterp's SGLD, of TensorFlow Probability's and of Fortuna's SGHMC have the distribution that is documented, and HMCECS of NumPyro, the only one that corrects for its minibatches, has it with a proxy.
+# The steps of devinterp's SGLD, of TensorFlow Probability's and of Fortuna's SGHMC have the distribution that is documented, and HMCECS of NumPyro, which like AMAGOLD and SGGMC of jax-sgmc corrects for its minibatches, has it with a proxy.
 # Our own row showed two errors, which are corrected: a warning that called samples right which were not, and a temperature that a splitting did not know of.
 #
 # ## A thermostat that cools half of the directions

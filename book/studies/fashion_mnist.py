@@ -12,7 +12,7 @@
 # Level: second course · Reading: about 35 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
-# A report ran SGHMC on pictures of clothes and published an accuracy. One line of its program makes it an optimiser; with the right noise, from the report's start and at its length, SGHMC's average has the smallest error of all.
+# A report ran SGHMC on pictures of clothes and published an accuracy. One line of its program makes it an optimiser; with the right noise, from the report's start and at its length, SGHMC's average has a smaller error than every rival from that start, but not than SGD's path average from a small one.
 #
 # **You will learn** to
 #
@@ -650,7 +650,7 @@ plt.show()
 #
 # * **The draw costs SGD 3.3 points and SGD with momentum 1.8.** Scored by their most probable class the last networks of SGLD and of both optimisers err on 15.0 to 15.6 % of the clothes, and those of SGHMC on 16.6 %.
 # * **Start, length and minibatches together cost SGD three points.** Its path average errs on 14.7 % here; above it came to 11.6 %, after 200 rounds of passes from a small start. For SGD with momentum, whose kind of momentum differs as well, it is one point, and so it is for SGHMC as programmed, where only start and length differ; five seeds decide neither. No row of this table has come to 11.6 %.
-# * **With the right noise SGHMC is ahead of all.** From the same start its average has the smallest error and log loss of this table with every seed, 12.5 % against 14.7 for SGLD and SGD and 14.0 for SGD with momentum, and that is decided. In the shorter runs above it had not. Over SGHMC as programmed it gains 1.3 points (p = 0.03), which is open. For SGLD the right noise lowers the log loss by 0.02 nats, and the error not yet: at its rate the start is not forgotten.
+# * **With the right noise SGHMC is ahead of the others from this start.** Its average has the smallest error and log loss of this table with every seed, 12.5 % against 14.7 for SGLD and SGD and 14.0 for SGD with momentum, and that is decided. The optimisers do not forget this start, and SGHMC with the right noise was not run from a small one. In the shorter runs above it had not. Over SGHMC as programmed it gains 1.3 points (p = 0.03), which is open. For SGLD the right noise lowers the log loss by 0.02 nats, and the error not yet: at its rate the start is not forgotten.
 
 # %% tags=["hide-input"]
 off = {method: found[method][:, 0].mean() - end for method, end in ends.items()}

@@ -405,18 +405,17 @@ LAWS |= {"RandomWalkMetropolis": _exact, "Gibbs": _exact, "Cyclical": cyclical}
 def observed(cell: dict) -> tuple[bool, str]:
     """Judge what is no law. ``Splitting`` has no temperature of its own and gives 1
     (kernels/base.py:73), so that ``sample`` warns of samples that have the one that
-    their flows were given; and the warning of trees that reach their largest depth
-    (kernels/trees.py, ``diagnose``) says of all of them that "the draws are right".
+    their flows were given; and trees that reach their largest depth are told
+    (kernels/trees.py, ``diagnose``), without a word on whether the draws are right.
     """
     found = cell["observed"]
     if "target_temperature" in found:
         given, known = cell["given"]["temperature"], found["target_temperature"]
         text = f"sample takes {known:g} for the temperature {given:g} of the flows"
         return known == given and not found["warned"], text
-    if "said_right" in found:
-        text = f"the warning says that the draws are right, of {found['ratio']:.3g}"
-        right = not found["said_right"] or abs(found["ratio"] - 1) < 0.2
-        return right, f"{text} times the variance"
+    if "told" in found:
+        text = "a warning tells that trees reach max_depth, at"
+        return found["told"], f"{text} {found['ratio']:.3g} times the variance"
     if cell["test"] == "front door":
         return bool(found["finite"]) and found["moved"] > 0, "finite, and moves"
     text = "a run after another one is the same, difference"

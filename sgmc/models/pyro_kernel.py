@@ -30,8 +30,9 @@ class PyroKernel(MCMCKernel):
     plate; leave MCMC's ``transforms`` away. A chain's seed is drawn from Pyro's random
     numbers (``pyro.set_rng_seed``), and its start from U(−2, 2) in each unconstrained
     coordinate unless ``initial_params`` say otherwise; chains in processes all start
-    from the last of these, for Pyro 1.9 hands on no other. MCMC runs one after another,
-    where :func:`sgmc.sampling.sample` runs twenty at nearly the price of one.
+    from the last of these, for Pyro 1.9 hands on no other. MCMC gives each
+    chain a process if there are cores enough, and else runs one after another, where
+    :func:`sgmc.sampling.sample` runs twenty in one process at nearly the price of one.
 
     Warm-up steps are thrown away and tune nothing. Tune the kernel before, on
     ``posterior = PyroPosterior(model, *arguments)``: HMC and NUTS by

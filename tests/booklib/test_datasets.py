@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torchvision
+from sklearn.datasets import load_diabetes
 
 from booklib import datasets
 from booklib.datasets import (
@@ -33,6 +34,14 @@ def idx(tensor, kind=8):
     return head + tensor.numpy().tobytes()
 
 
+def fingerprint_of(data):
+    """Add up all grey values, each times its class and one: which images there are, and
+    that each has its own class.
+    """
+    values = (255 * data.inputs.double()).round().sum(-1)
+    return int(values @ (data.targets.double() + 1))
+
+
 def test_digits_are_whole_and_their_split_is_fixed():
     train, test = digits()
     assert train.inputs.shape == (4_000, 784) and test.inputs.shape == (1_000, 784)
@@ -43,6 +52,7 @@ def test_digits_are_whole_and_their_split_is_fixed():
     together = torch.cat([train.inputs, test.inputs])
     # nothing for testing is also for training
     assert len(together.unique(dim=0)) == 5_000
+    assert [fingerprint_of(data) for data in (train, test)] == [569993172, 143556263]
 
 
 def test_letters_are_ten_letters_in_twelve_fonts_at_nine_places():
@@ -57,6 +67,13 @@ def test_letters_are_ten_letters_in_twelve_fonts_at_nine_places():
     # A in the first font, in the middle; the one before is two pixels higher
     middle = data.inputs[4].reshape(28, 28)
     assert torch.equal(data.inputs[3].reshape(28, 28)[3:20], middle[5:22])
+    # in each font A to J, and of each three columns two pixels apart
+    assert torch.equal(data.targets, torch.arange(10).repeat_interleave(9).repeat(12))
+    left, right = (data.inputs[place].reshape(28, 28) for place in (1, 7))
+    assert torch.equal(left[:, 2:22], right[:, 6:26])
+    images = data.inputs.unflatten(0, (12, 10, 9))[:, :, 4]  # in the middle
+    assert len(images[:, 0].unique(dim=0)) == 12
+    assert len(images[0].unique(dim=0)) == 10
 
 
 @pytest.mark.parametrize("tensor", [IMAGES, LABELS], ids=["images", "labels"])
@@ -565,6 +582,8 @@ def test_the_digits_are_split_with_every_class_in_each_part():
         800,
         1000,
     ]
+    found = [fingerprint_of(each) for each in (train, validation, test)]
+    assert found == [456279302, 113713870, 143556263]
     for each in (train, validation, test):
         assert each.inputs.shape == (len(each.targets), 784)
         counts = each.targets.bincount(minlength=10)
@@ -592,3 +611,14 @@ def test_the_diabetes_data_are_standardised_by_the_training_patients():
         zero, one = torch.zeros_like(values[0]), torch.ones_like(values[0])
         torch.testing.assert_close(values.mean(0), zero, atol=1e-5, rtol=0)
         torch.testing.assert_close(values.std(0), one, atol=1e-5, rtol=0)
+    # the same shift and scale for all, and each patient once, with its own target
+    loaded = load_diabetes()
+    raw = torch.from_numpy(np.c_[loaded.data, loaded.target]).float()
+    found = torch.cat(
+        [torch.cat([x, y[:, None]], -1) for x, y in (train, validation, test)]
+    )
+    ratios = (raw - raw.mean(0)) / raw.std(0)
+    again = (found - found.mean(0)) / found.std(0)
+    order = torch.cdist(again, ratios).argmin(-1)
+    assert len(order.unique()) == 442 and order[:3].tolist() == [432, 235, 135]
+    torch.testing.assert_close(again, ratios[order], atol=1e-4, rtol=0)

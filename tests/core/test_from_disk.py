@@ -342,6 +342,15 @@ def test_streams_that_are_not_each_example_once_are_refused(batches, message, tm
     assert not list(tmp_path.iterdir())
 
 
+def test_a_stream_may_have_as_many_examples_as_are_allowed(tmp_path):
+    (found,) = to_disk(DataLoader(Stream(1_000), 5), tmp_path / "all", at_most=1_000)
+    assert len(found) == 1_000
+    with pytest.raises(ValueError, match=r"more than at_most = 1,000 "):
+        to_disk(DataLoader(Stream(1_001), 5), tmp_path / "more", at_most=1_000)
+    (found,) = to_disk(DataLoader(DATA, 5), tmp_path / "numbered", at_most=10)
+    assert len(found) == 23  # its end is known
+
+
 def test_looking_leaves_the_order_of_the_pass_alone(tmp_path):
     """With a generator of the loader's own, and with the global one."""
     for place, make in enumerate([lambda: torch.Generator(), lambda: None]):
