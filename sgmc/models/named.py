@@ -245,16 +245,21 @@ class NamedPosterior(DataPotential):
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at all examples too (:func:`sgmc.models.functions.check_examples`), and
-        at the supports of distributions (:func:`check_laws`), at the position and on
-        both sides of zero.
+        at the supports of distributions (:func:`check_laws`): at the position for up to
+        100,000 examples, and on both sides of zero for a thousand.
         """
         check_examples(self, position)
         other = self.initial_position(1, generator).to(position)
-        pieces = list(zip(*(x.split(1_000) for x in self.data), strict=True))
-        for place in (position[:1], other, -other):
+        some = (x[:: self.num_examples // 100_000 + 1].split(1_000) for x in self.data)
+        pieces = list(zip(*some, strict=True))
+        for place, few in (
+            (position[:1], pieces),
+            (other, pieces[:1]),
+            (-other, pieces[:1]),
+        ):
             values = {name: x[0] for name, x in self.named(place.detach()).items()}
             check_laws("log_prior", self._log_prior_of, values)
-            for batch in pieces:
+            for batch in few:
                 check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
         super().check(position, generator)
 
