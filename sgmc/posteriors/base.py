@@ -426,23 +426,21 @@ class Vmap:
         ``vmap`` does.
         """
 
+        # what is random is for the checks of a model to find, as in one chain
+        together = torch.func.vmap(function, in_dims, randomness="different")
+
         def mapped(*arguments):
             reason = ""
             if in_dims not in self.apart:
                 try:
-                    return torch.func.vmap(function, in_dims)(*arguments)
+                    return together(*arguments)
                 except Exception as error:  # its own, or the function's, as below
                     reason = str(error).partition("\n")[0]
-            if "randomness" in reason:
-                raise ValueError(
-                    "the model draws random numbers, so that its likelihood is random: "
-                    "a module in training mode has dropout, which module.eval() "
-                    f"switches off. PyTorch says: {reason}"
-                )
             pairs = list(zip(arguments, in_dims, strict=True))
             size = next(len(tree_leaves(x)[0]) for x, dim in pairs if dim == 0)
-            each = [[x] * size if d is None else _cut(x, size) for x, d in pairs]
-            results = [function(*own) for own in zip(*each, strict=True)]
+            cut = lambda x, i: tree_map(lambda leaf: leaf[i], x)
+            own = lambda i: [x if dim is None else cut(x, i) for x, dim in pairs]
+            results = [function(*own(i)) for i in range(size)]
             if reason and not self.apart:
                 warnings.warn(
                     "torch.func.vmap cannot run this model for all chains or examples "
@@ -456,10 +454,6 @@ class Vmap:
             return tree_map(lambda *each: torch.stack(each), *results)
 
         return mapped
-
-
-def _cut(tree: Any, size: int) -> list:
-    return [tree_map(lambda x: x[i], tree) for i in range(size)]  # noqa: B023
 
 
 def over_chains(

@@ -138,17 +138,20 @@ class NetworkPosterior(GaussianPrior):
                 "take the outputs out of it in the forward of a module around it. "
                 + _ANY_MODULE
             )
-        before = dict(self.module.named_buffers())
-        changing = {k: x for k, x in before.items() if not x.equal(own[k])}
+        buffers = self.module.named_buffers()
+        changing = {name: x for name, x in buffers if not x.equal(own[name])}
         if not agree(found[0], found[1]):
             raise ValueError(
-                f"the module changes its buffers {sorted(changing)} when it is called, "
-                "and its outputs by them: fix them by module.eval(), or take the layer "
-                "without them, spectral normalisation by torch.nn.utils.parametrize."
-                "remove_parametrizations(layer, 'weight')"
-                if changing
-                else "the module's outputs are random, as by dropout in training mode: "
-                "switch it off by module.eval(), or leave it out"
+                "the module's outputs are not the same when it is called twice: they "
+                + (
+                    f"depend on its buffers {sorted(changing)}, which it changes. Fix "
+                    "them by module.eval(), or take the layer without them, spectral "
+                    "normalisation by torch.nn.utils.parametrize."
+                    "remove_parametrizations(layer, 'weight')"
+                    if changing
+                    else "are random, as by dropout in training mode: switch it off by "
+                    "module.eval(), or leave it out"
+                )
             )
         if not agree(found[2], found[0][: len(found[2])]):
             raise ValueError(

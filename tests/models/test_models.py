@@ -3,6 +3,7 @@ differentiation, gradients against enumeration and by hand.
 """
 
 import itertools
+import warnings
 
 import arviz
 import pytest
@@ -391,10 +392,10 @@ def test_an_if_runs_chain_after_chain_and_randomness_does_not():
     assert torch.equal(energy, smooth.energy(position))
     assert torch.equal(kink.gradient(position), smooth.gradient(position))
     random = fine(log_prior=lambda p: p["m"] * torch.rand(()))
-    with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
-        random.energy(position)
-    with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
-        sample(SGLD(0.01), random, position[:1], 1)
+    with warnings.catch_warnings(action="error"):  # nothing runs one after another
+        for start in (position, position[:1]):
+            with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
+                sample(SGLD(0.01), random, start, 1)
     with pytest.raises(ValueError, match=r"no number of Python.*torch\.zeros"):
         fine(log_prior=lambda p: 0.0)
 
