@@ -109,6 +109,22 @@ class WithMass(Kernel[State]):
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         checks.check_dims(**others, **given)
 
+    def check_decay(self, step_size: float) -> None:
+        """Raise a ValueError unless all eigenvalues of εM⁻¹C are below 2, from where on
+        no step of Algorithm 2 is stable: r ← (1 − εCM⁻¹)r turns r round and does not
+        shorten it, and a force adds to that. On U = ½θᵀAθ a step is stable if and only
+        if M − ½εC − ¼ε²A is positive definite.
+        """
+        root = self._mass.inverse.root
+        decay = step_size * max((root @ self._friction @ root).eigenvalues)
+        if decay >= 2:
+            raise ValueError(
+                f"friction times step_size over mass is {decay:.4g} (in the learning-"
+                "rate form the momentum_decay), but must be below 2, from where on "
+                "momenta grow at any target: lower friction or step_size, or take "
+                "flows.baoab of sgmc.splittings, which is stable at any friction"
+            )
+
 
 class WithTemperature(WithMass[State]):
     """Such a kernel with a temperature, whose step sizes may follow a schedule."""

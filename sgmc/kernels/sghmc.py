@@ -62,8 +62,9 @@ class SGHMC(WithTemperature[SGHMCState]):
             those of the first one times ε₀/ε_t, so that α = ε_tCM⁻¹ stays what it is.
 
     Raises:
-        ValueError: if a parameter is out of its range, or the friction is below the
-            noise estimate.
+        ValueError: if a parameter is out of its range, the friction is below the noise
+            estimate, or the largest eigenvalue of εM⁻¹C is not below 2, from where on
+            no step is stable. A schedule may begin there, unless the decay is fixed.
 
     Example:
         >>> import torch
@@ -93,6 +94,8 @@ class SGHMC(WithTemperature[SGHMCState]):
         if self.temperature == 0 and (self._online or Matrix(given).number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
+        if not callable(self.step_size) or self.fixed_decay:  # else ε may fall below it
+            self.check_decay(self.step_size_at(0))
 
     @classmethod
     def from_learning_rate(

@@ -40,13 +40,16 @@ class SGNHT(WithMass[SGNHTState]):
     Gradient noise N(0, V) raises ξ to about A + ½εV. One ξ serves all coordinates: with
     noise that differs from one to another some are too hot and others too cold.
 
+    The noise of a step alone brings 2Aε·tr(M⁻¹)/dim to the mean of rᵀM⁻¹r/dim. From 1
+    on no friction takes out enough, and ξ rises without end: such a step is refused.
+
     Args:
         step_size: ε.
         diffusion: A, of the noise that is injected, and ξ at the start.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if a parameter is out of its range.
+        ValueError: if a parameter is out of its range, or 2Aε·tr(M⁻¹)/dim not below 1.
 
     Example:
         >>> import torch
@@ -66,6 +69,13 @@ class SGNHT(WithMass[SGNHTState]):
         super().__post_init__()
         check_positive("step_size", self.step_size)
         check_non_negative("diffusion", self.diffusion)
+        heat = 2 * self.diffusion * self.step_size * self._mass.inverse.mean
+        if heat >= 1:
+            raise ValueError(
+                f"diffusion times 2·step_size over mass is {heat:.4g}, but must be "
+                "below 1, from where on the friction rises without end: lower "
+                "diffusion or step_size"
+            )
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator

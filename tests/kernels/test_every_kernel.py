@@ -181,6 +181,9 @@ KERNELS = {
         *TOO_LARGE,
         *TEMPERATURE,
         refused(resample_every=0),
+        refused(r"friction.*step_size.* 2 .*below 2", friction=20.0),
+        refused(r"friction.* 2\.5 ", friction=torch.tensor([1.0, 25.0])),
+        refused(r"friction.* 4 .*baoab", mass=torch.tensor([1.0, 0.05])),
         refused(
             r"temperature 0\.5.*-0\.5\b",
             friction=2.0,
@@ -206,7 +209,7 @@ KERNELS = {
     ),
     "SGHMC, an online estimate": listed(
         SGHMC,
-        dict(step_size=0.05, friction=60.0, noise_estimate=OnlineNoise(), num_steps=2),
+        dict(step_size=0.05, friction=30.0, noise_estimate=OnlineNoise(), num_steps=2),
         gradients=7,
         uncounted=1,  # the first look at the noise
     ),
@@ -267,6 +270,7 @@ KERNELS = {
         refused(weights="equal"),
         refused(integrator="leapfrog"),
         refused(r"weights.*noise_estimate.*0\.2", weights="work"),
+        refused(r"friction.* 2 .*below 2", integrator="drift_kick", friction=20.0),
         refused(
             "weights.*integrator.*drift_kick",
             weights="work",
@@ -316,6 +320,8 @@ KERNELS = {
         dict(step_size=0.05, diffusion=1.0),
         *[refused(step_size=value) for value in (0.0, math.inf)],
         *[refused(diffusion=value) for value in (-1.0, math.nan)],
+        refused(r"diffusion.* 1, .*below 1", diffusion=10.0),
+        refused(r"diffusion.* 1\.05, ", mass=torch.tensor([1.0, 0.05])),
         gradients=3,
     ),
     "random walk": rejecting(

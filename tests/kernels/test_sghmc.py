@@ -255,7 +255,7 @@ def test_several_steps_between_draws_are_as_many_draws_of_one_step(
         taken = itertools.count()
         states.append(
             run(
-                SGHMC(0.1, 20.0, estimate, num_steps=num_steps),
+                SGHMC(0.1, 15.0, estimate, num_steps=num_steps),
                 potential,
                 START,
                 10 // num_steps,
@@ -634,9 +634,9 @@ def online_by_hand(posterior, kernel, settings, num_calls, fault=None):
 
 
 ONLINE_FRICTIONS = {
-    "number": 60.0,
-    "diagonal": torch.tensor([70.0, 50.0], dtype=DOUBLE),
-    "full": 25 * FRICTION,
+    "number": 25.0,
+    "diagonal": torch.tensor([28.0, 20.0], dtype=DOUBLE),
+    "full": 8 * FRICTION,
 }
 ONLINE_FAULTS = [
     "C in place of TC",
@@ -898,6 +898,41 @@ def test_where_the_decay_is_one_the_momentum_is_forgotten(form):
         rtol=1e-9,
         atol=1e-12,
     )
+
+
+def test_a_step_is_refused_where_it_is_stable_at_no_target(generator):
+    """Algorithm 2 is stable if and only if M − ½εC − ¼ε²A is positive definite: by the
+    spectral radius, at random matrices of which some are refused, some are not stable
+    and some are.
+    """
+    seen = set()
+    for curvature in torch.logspace(-3, 1, 60, dtype=DOUBLE):
+        a, c, m = (
+            x @ x.T for x in torch.randn(3, 3, 3, generator=generator, dtype=DOUBLE)
+        )
+        a, m = curvature * a, m + torch.eye(3)
+        chain = sghmc_chain(a, 0.5, c, 0.0, 0.0, m)
+        radius = float(torch.linalg.eigvals(chain.transition).abs().max())
+        room = torch.linalg.eigvalsh(m - 0.25 * c - 0.0625 * a)[0]
+        assert (radius < 1) == bool(room > 0)
+        try:
+            SGHMC(0.5, c, 0.0, m)
+            refused = False
+        except ValueError:
+            refused = True
+        assert refused == bool(torch.linalg.eigvalsh(m - 0.25 * c)[0] <= 0)
+        seen.add((refused, radius < 1))
+    assert seen == {(True, False), (False, False), (False, True)}
+
+
+def test_a_schedule_may_begin_beyond_the_limit_unless_its_decay_is_fixed():
+    """Its steps fall; a decay that is fixed does not."""
+    SGHMC(lambda draw: 1 / (1 + draw), friction=2.5)
+    with pytest.raises(ValueError, match=r"momentum_decay.*below 2"):
+        SGHMC.from_learning_rate(lambda draw: 0.01 / (1 + draw), 2.0)
+    SGHMC.from_learning_rate(0.01, 1.99)
+    with pytest.raises(ValueError, match=r"momentum_decay.*below 2"):
+        SGHMC.from_learning_rate(0.01, 2.0, temperature=0.0)
 
 
 def test_nothing_is_known_of_an_online_estimate_before_its_first_look():

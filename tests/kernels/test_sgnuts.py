@@ -27,6 +27,14 @@ from tests.statistical.test_stationary_laws import gewekes_joint_test
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")
 
 
+@pytest.mark.parametrize("friction", [1.0, 100.0])
+def test_the_palindromic_step_is_stable_at_any_friction(friction):
+    """By its spectral radius, where εC is 10, too."""
+    SGNUTS(0.1, friction)
+    chain = linear_chain(flows.palindromic(0.1, friction), TARGET.precision)
+    assert torch.linalg.eigvals(chain.transition).abs().max() < 1
+
+
 # Exact algebra: a friction that equals the noise estimate injects no noise, and the
 # path is deterministic
 
