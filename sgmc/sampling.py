@@ -15,13 +15,21 @@ from sgmc.checks import check_count, check_instance, shown
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
-from sgmc.remarks import name_chains, remark_disagreement, remark_stuck, remark_target
+from sgmc.remarks import (
+    name_chains,
+    remark_disagreement,
+    remark_order,
+    remark_stuck,
+    remark_target,
+)
 from sgmc.running import Store, drive
 from sgmc.starting import check_kernel, check_start
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 _EARLY = 100  # gradients after which a friction below the noise is told
+# at most so many positions, and numbers in them, are kept beside what is collected
+_POSITIONS, _NUMBERS = 200, 2**25
 
 
 class DivergenceError(RuntimeError):
@@ -57,13 +65,15 @@ def sample(
     and with a larger ``num_samples`` beyond the end of a finished one.
 
     Before the run it looks whether the potential contradicts itself
-    (:mod:`sgmc.starting`). At the end it warns of what speaks against the draws
-    (:mod:`sgmc.remarks`): what the kernel knows, chains that never moved, samples out
-    of the density's support or too wide or too narrow for exp(−U/T), chains, or halves
-    of a single one, that do not agree. The width takes at most a hundred further
-    gradients; it means nothing for a density that is cut off where it is not zero, and
-    is left out with ``collect``, and where a schedule of step sizes, a Gibbs step or
-    T = 0 leaves no fixed target.
+    (:mod:`sgmc.starting`) and whether the kernel's noise estimate suits the minibatch
+    rule. At the end it warns of all that speaks against the draws
+    (:mod:`sgmc.remarks`): what the kernel knows, chains that grow or never moved,
+    samples out of the density's support or too wide or too narrow for exp(−U/T), in all
+    coordinates or in one, chains, or halves of a single one, that do not agree. The
+    width takes at most a hundred further gradients, and with ``collect`` the run keeps
+    two hundred positions for it; it means nothing for a density that is cut off where
+    it is not zero, and is left out where a schedule of step sizes, a Gibbs step or T =
+    0 leaves no fixed target.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -112,6 +122,8 @@ def sample(
         kernel, potential, position, num_samples, warm_up, thinning, seed, collect
     )
     total = warm_up + num_samples * thinning
+    for remark in remark_order(kernel, potential):
+        warnings.warn(remark, stacklevel=2)
     drive(run, total, checkpoint=checkpoint, progress=progress)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
@@ -144,6 +156,8 @@ class _Run:
         self.finite = self.start.new_ones(form, dtype=torch.bool)
         # of each a tensor, or a list where it is one number for all chains
         self.statistics: dict[str, Any] = {}
+        # with collect, those of every so many draws
+        self.positions, self.stride = [], 1
 
     def advance(self) -> None:
         """Take a step, and keep what a draw keeps if it ends in one."""
@@ -167,11 +181,21 @@ class _Run:
             _keep("a kernel's info", self.statistics, drawn - 1, statistics)
             if self.collect:
                 self.finite[drawn - 1] = self.state.position.isfinite().all(-1)
+                self.remember(drawn - 1)
         self.done += 1
         if self.is_early:
             self.look_early(learned(info))
         if self.done % _CHECK_EVERY == 0:
             self.check()
+
+    def remember(self, draw: int) -> None:
+        """Keep the position of every draw, of every second one if these are too many,
+        of every fourth and so on, to be looked at at the end.
+        """
+        if draw % self.stride == 0:
+            self.positions.append(self.state.position.clone())
+        if len(self.positions) > min(_POSITIONS, _NUMBERS // self.start.numel()):
+            self.positions, self.stride = self.positions[::2], 2 * self.stride
 
     def look_early(self, known: dict[str, Any]) -> None:
         """Say soon if the noise exceeds the friction, for the run may be a long one."""
@@ -246,17 +270,18 @@ class _Run:
         )
 
     def remarks(self) -> list[str]:
-        """Say what speaks against the draws, until something explains the rest."""
+        """Say all that speaks against the draws."""
         if self.num_drawn == 0:
             return []
         samples, start = self.kept(self.num_drawn)[0], self.start
+        positions = torch.stack(self.positions) if self.collect else samples[""]
         found = self.kernel.diagnose(self.draws().statistics)
-        found += remark_stuck(start, self.state.position, self.done)
-        if not found and self.collect is None:
-            found = remark_target(self.kernel, self.potential, samples[""], self.seed)
-        if not found:
-            found = remark_disagreement(samples, None if self.collect else start)
-        return found
+        found += remark_target(self.kernel, self.potential, positions, self.seed)
+        stuck = remark_stuck(start, self.state.position, self.done)
+        # chains that never moved do not agree with the others
+        return found + (
+            stuck or remark_disagreement(samples, None if self.collect else start)
+        )
 
     def check(self) -> None:
         """Raise a DivergenceError if a position is not finite, which stays so."""
@@ -304,12 +329,16 @@ class _Run:
             "generator": self.generator.get_state(),
             "samples": samples,
             "statistics": statistics,
+            "positions": list(self.positions),
+            "stride": self.stride,
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         self.done, self.seconds = saved["done"], saved["seconds"]
         self.state, self.is_early = unflatten(saved["state"], self.state), False
         self.generator.set_state(saved["generator"].cpu())
+        self.positions = [each.to(self.start.device) for each in saved["positions"]]
+        self.stride = saved["stride"]
         drawn, statistics = self.num_drawn, saved["statistics"]
         if drawn > self.num_samples:
             raise ValueError(

@@ -13,7 +13,7 @@ from sgmc.kernels.base import Kernel
 from sgmc.matrices import in_double
 from sgmc.models.functions import check_callable
 from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
-from sgmc.remarks import remark_disagreement, remark_target
+from sgmc.remarks import remark_disagreement, remark_order, remark_target
 from sgmc.sampling import DivergenceError, learned
 from sgmc.starting import check_kernel, check_start
 
@@ -119,9 +119,10 @@ class PyroKernel(MCMCKernel):
         seen = _columns(self.infos[self.warmup_steps :])
         samples, found = torch.stack(self.positions[self.warmup_steps :]), {}
         for remark in (
-            self.kernel.diagnose(seen)
-            or remark_target(self.kernel, self.posterior, samples, self.seed)
-            or remark_disagreement({"": samples})
+            *remark_order(self.kernel, self.posterior),
+            *self.kernel.diagnose(seen),
+            *remark_target(self.kernel, self.posterior, samples, self.seed),
+            *remark_disagreement({"": samples}),
         ):
             warnings.warn(remark, stacklevel=2)
         if "diverged" in seen:

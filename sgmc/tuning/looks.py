@@ -19,6 +19,7 @@ from sgmc.starting import check_start
 from sgmc.tuning.defaults import DefaultSGHMC
 
 FALSE_ALARMS = 1e-3  # how often half the step seems to change an answer by chance
+FACTOR = 2.0  # by which a standard deviation must not change unseen
 
 
 def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> Tensor:
@@ -108,8 +109,9 @@ def half_step(
     means and standard deviations differ.
 
     Errors that come from the step, or from a noise estimate that is wrong, fall with
-    it; what does not depend on the step, such as a wrong model, is not seen. A fixed
-    noise estimate ½εV is halved with the step.
+    it; what does not depend on the step, such as a wrong model, is not seen. Nor is
+    there a verdict where errors are so large that twice the standard deviation might
+    be missed. A fixed noise estimate ½εV is halved with the step.
 
     Args:
         kernel: a kernel with a step size that is a number, such as SGHMC.
@@ -166,11 +168,18 @@ def half_step(
     worst = max(found, key=lambda name: float(found[name].abs().max()))
     largest, where = (float(each) for each in found[worst].abs().max(0))
     chance = f"{limit:.3g}, which {number} numbers exceed by chance once in 1,000 times"
+    visible = limit * float(error.max())
     verdict = (
         f"half the step makes no difference that can be seen: |z| is at most "
         f"{largest:.3g}, below {chance}. A standard deviation that changes by "
-        f"{limit * float(error.max()):.0%} would be seen"
+        f"{visible:.0%} would be seen"
     )
+    if not visible < FACTOR - 1:  # NaN where chains grew beyond all numbers
+        verdict = (
+            f"half the step tells nothing: a standard deviation that is {FACTOR:g} "
+            "times as large may not be seen. Take twenty chains, or more samples; and "
+            "if the samples grow, a smaller step_size"
+        )
     if largest > limit:
         verdict = (
             f"half the step changes the answer: |z| is {largest:.3g} for the {worst} "

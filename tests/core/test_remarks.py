@@ -13,26 +13,32 @@ import torch
 
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
-from sgmc.minibatches import Held
+from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import RandomWalkMetropolis
-from sgmc.posteriors import LogisticRegression
+from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
+from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.remarks import (
     LEAST,
     mean_and_error,
     name_chains,
+    ratios,
     remark_disagreement,
+    remark_growth,
+    remark_order,
     remark_stuck,
     remark_target,
     remark_virial,
+    rule_order,
     split_r_hat,
+    virial_products,
     virial_ratio,
 )
 from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from tests.fakes import WithPrecision, generator_of
 
 
 @pytest.mark.parametrize("number", [100, 101])
@@ -225,7 +231,8 @@ def test_a_friction_below_the_noise_is_told_after_a_hundred_gradients():
             warnings.simplefilter("always")
             target = NoisyGradient(STANDARD, 4.0)
             sample(kernel, target, torch.zeros(4, 1), 60, warm_up=30, progress=False)
-    early, late = (str(one.message) for one in caught)
+    early, late, width, *_ = (str(one.message) for one in caught)
+    assert "too wide" in width
     assert re.match(r"½εV̂ exceeded the friction in \d.*\(after 100 steps\)", early)
     assert late.startswith("½εV̂ exceeded the friction in")
     assert caught[0].filename == caught[1].filename == __file__
@@ -304,9 +311,267 @@ def test_samples_that_are_too_wide_are_told_with_their_cause(case):
     assert abs(found - variance) < 5 * error + 0.005 * found
 
 
-def test_a_chain_that_grows_without_end_is_told():
-    with pytest.warns(UserWarning, match="too wide"):
-        sample(SGLD(2.2), STANDARD, torch.ones(4, 1), num_samples=300, progress=False)
+def said_of(kernel, potential, start, num_samples, **settings):
+    """Sample, and list what is said of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        settings = dict(progress=False) | settings
+        sample(kernel, potential, start, num_samples, **settings)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("chains", [1, 4, 20, 100])
+@pytest.mark.parametrize(
+    ("kernel", "number"), [(SGLD(2.05), 600), (SGLD(2.2), 150), (SGLD(3.0), 30)]
+)
+def test_chains_that_grow_without_end_are_told(kernel, number, chains, dtype):
+    """Their mean square and its error grow alike, and R̂ is 1."""
+    start = torch.zeros(chains, 1, dtype=dtype)
+    (told,) = said_of(kernel, Gaussian.standard(1, dtype), start, number)
+    assert "too wide, and grow without end" in told
+    factor = float(re.search(r"grew ([\d.e+]+)-fold", told).group(1))
+    # from the middle of the first tenth of the second half to that of the last
+    expected = (kernel.step_size - 1) ** (0.45 * number)
+    assert expected**0.7 < factor < expected**1.3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "settings"),
+    [
+        (SGLD(2.2), dict(collect=torch.tanh)),
+        (SGLD(2.2), dict(collect=lambda x: {"a": x.sin(), "b": x[:, 0].cos()})),
+        (SGLD(lambda step: 2.2), {}),
+        (SGLD(2.2, temperature=0.0), {}),
+        (Splitting(flows.sghmc(0.1, 21.0)), {}),
+        (SGHMC(0.5, 3.9), dict(thinning=2)),  # 1 − ½εC − ¼ε²/0.8 is −0.05
+    ],
+    ids=["collected", "by name", "a schedule", "no temperature", "flows", "SGHMC"],
+)
+def test_growth_is_told_where_the_width_means_nothing_or_is_not_kept(kernel, settings):
+    start = torch.ones(4, 2, dtype=torch.float64)
+    target = Gaussian(torch.diag(torch.tensor([0.8, 8.0], dtype=torch.float64)))
+    assert "grow without end" in said_of(kernel, target, start, 300, **settings)[0]
+
+
+def test_growth_is_ten_tenths_in_ascending_order_and_a_factor_of_ten(generator):
+    sizes = torch.arange(10.0).repeat_interleave(5)
+    signs = torch.arange(51) % 2 - 0.5
+
+    def grown(sizes):
+        """Samples whose neighbours are as far apart as is said."""
+        steps = torch.cat([torch.zeros(1), sizes]) * signs
+        return steps.cumsum(0)[:, None, None].expand(-1, 3, 2)
+
+    assert remark_growth(grown(10.1 ** (sizes / 9)))
+    assert remark_growth(grown(9.9 ** (sizes / 9))) == []
+    down = 100 ** (sizes / 9)
+    down[25:30] = down[20:25]
+    assert remark_growth(grown(down)) == []
+    assert remark_growth(grown(10.1 ** (sizes / 9))[:10]) == []
+    shape = 100, 4, 3
+    heavy = torch.empty(shape).cauchy_(generator=generator)
+    assert remark_growth(heavy) == []
+    assert remark_growth(torch.randn(shape, generator=generator).cumsum(0)) == []
+    # one chain and one coordinate of all
+    alone = torch.randn(shape, generator=generator)
+    alone[:, 2, 1] += 1.1 ** torch.arange(100.0) * (-1) ** torch.arange(100)
+    assert remark_growth(alone)
+
+
+def test_a_mean_that_one_value_dominates_is_told_and_noise_is_not(generator):
+    """Of one chain the error of the mean of such squares is as large as the mean."""
+    steps = 1.03 ** torch.arange(100.0, dtype=torch.float64)
+    squares = (steps**4 * 100)[:, None, None]
+    means, errors, off = ratios(squares)
+    assert means > 10 and (means - 1) < 6 * errors and off
+    noise = 1e4 * torch.randn(100, 1, 1000, generator=generator)
+    means, _, off = ratios(noise)
+    assert (means.abs() > 10).double().mean() > 0.9 and not off.any()
+    assert ratios(-squares).off
+
+
+def test_few_stretches_have_the_limit_of_student():
+    """The means of the ten stretches of one chain are 1 + d ± 1, so that t is 3d: its
+    limit is that of nine degrees of freedom, 12.43, and not five.
+    """
+    signs = (-1.0) ** torch.arange(10).repeat_interleave(10)[:, None, None]
+    off = [bool(ratios(1 + d + signs.double()).off) for d in (4.12, 4.17)]
+    assert off == [False, True]
+
+
+def test_slow_chains_are_judged_by_their_number(generator):
+    """Four exact draws that do not move have a mean of 1 over chains, with three
+    degrees of freedom, and stretches that are all alike.
+    """
+    told = 0
+    for _ in range(20):
+        still = torch.randn(1, 4, 20, generator=generator, dtype=torch.float64)
+        steps = torch.randn(100, 4, 20, generator=generator, dtype=torch.float64)
+        chains, target = still + 0.01 * steps, Gaussian.standard(20, torch.float64)
+        products = virial_products(target, chains, generator)
+        told += len(remark_virial(products, chains))
+    assert told == 0
+
+
+def test_the_worst_coordinate_is_told_and_named(generator):
+    """One of 50 has 10.6 times its variance, or noise makes that of eight twice as
+    large; averaged over all that is 1.19 and 1.16.
+    """
+    target, kernel = Gaussian.standard(50), SGHMC(0.1, 4.0, num_steps=20)
+    draws = torch.randn(400, 4, 50, generator=generator)
+    draws[..., 31] *= 10.6**0.5
+    (told,) = remark_target(kernel, target, draws, 0)
+    assert told.startswith("the samples are too wide in coordinate 31, as 1 of 50")
+    assert abs(float(re.search(r"is ([\d.]+) ±", told).group(1)) - 10.6) < 3
+    draws = torch.randn(200, 20, 50, generator=generator)
+    draws[..., 9:17] *= 2**0.5
+    noise = torch.zeros(50)
+    noise[9:17] = 80.0
+    (told,) = remark_target(kernel, NoisyGradient(target, torch.diag(noise)), draws, 0)
+    place, number = re.search(r"in coordinate (\d+), as (\d+) of 50", told).groups()
+    assert 9 <= int(place) < 17 and int(number) == 8
+    assert "the noise of the gradients, is about 4, and the noise_estimate 0" in told
+    # of most coordinates their mean tells, unless others hide them
+    draws = torch.randn(200, 20, 10, generator=generator)
+    draws[..., :6] *= 2
+    (told,) = remark_target(kernel, Gaussian.standard(10), draws, 0)
+    assert told.startswith(
+        "the samples are too wide: the mean of (θ − c)·∇U(θ)/(T·dim)"
+    )
+    draws[..., :6], draws[..., 6:] = draws[..., :6] * 0.375**0.5, draws[..., 6:] / 3
+    told = "".join(remark_target(kernel, Gaussian.standard(10), draws, 0))
+    assert "in coordinate" in told and "10 of 10" in told
+
+
+def test_a_sample_of_the_whole_second_half_is_looked_at(generator):
+    """The last sixth is six times as wide."""
+    draws = torch.randn(300, 4, 1, generator=generator)
+    draws[250:] *= 6
+    assert "too wide" in remark_target(SGLD(0.1), STANDARD, draws, 0)[0]
+    draws[:150], draws[250:] = 100 * draws[:150], draws[250:] / 6
+    assert remark_target(SGLD(0.1), STANDARD, draws, 0) == []
+
+
+def test_the_noise_of_the_gradients_is_taken_out_of_the_thermometer(generator):
+    """A noise of V = 10⁴ would make an error of 7 of the mean of 200 products."""
+    target = NoisyGradient(STANDARD, 1e4)
+    draws = torch.randn(50, 4, 1, generator=generator)
+    noisy, exact = (
+        virial_products(each, draws, generator_of(0)) for each in (target, STANDARD)
+    )
+    assert abs(float(noisy.mean() - exact.mean())) < 1.5
+    assert (noisy.mean(0) - exact.mean(0)).abs().max() < 100 * 4 / 50**0.5
+
+
+def test_of_what_is_collected_nothing_is_taken_for_a_position():
+    collect = lambda position: 100 * position
+    found = said_of(SGLD(0.1), STANDARD, torch.zeros(4, 1), 200, collect=collect)
+    assert not [told for told in found if "too" in told]
+    # and where the chains started is not where what was collected did
+    start = torch.tensor([[0.0], [50.0]])
+    far = said_of(SGLD(1e-6), STANDARD, start, 50, collect=lambda x: x + 100)
+    assert [told for told in far if "do not agree" in told]
+    assert not [told for told in far if "near their starts" in told]
+
+
+def test_positions_are_kept_beside_what_is_collected_up_to_two_hundred(monkeypatch):
+    """Those of the draws 0, 2ᵏ, 2·2ᵏ ..., and as many as there is room for."""
+    looked = []
+    monkeypatch.setattr(
+        "sgmc.sampling.remark_target", lambda *given: looked.append(given[2]) or []
+    )
+
+    def positions(number, **settings):
+        start, target = torch.zeros(2, 3), Gaussian.standard(3)
+        draws = sample(SGLD(0.1), target, start, number, progress=False, **settings)
+        return draws.samples, looked.pop()
+
+    for number, stride in ((200, 1), (201, 2), (401, 4), (1_000, 8)):
+        every, whole = positions(number)
+        assert whole is every or torch.equal(whole, every)
+        _, some = positions(number, collect=torch.sin)
+        assert torch.equal(some, every[::stride]) and len(some) <= 200
+    monkeypatch.setattr("sgmc.sampling._NUMBERS", 30)
+    assert positions(100, collect=torch.sin)[1].shape == (4, 2, 3)
+
+
+class Next:
+    """The next examples, in their order, from a place of each chain's own."""
+
+    replacement = False
+
+    def indices(self, num_examples, batch_size, chains, seed, step):
+        first = torch.arange(chains)[:, None] * 3 + step * batch_size
+        return (first + torch.arange(batch_size)) % num_examples
+
+
+@pytest.mark.parametrize("number", [3, 4, 10, 40, 1_000])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 600])
+def test_rules_that_are_ordered_are_told_from_those_that_are_not(number, size):
+    if size >= number:
+        return
+    inputs = torch.ones(number, 1)
+    orders = [
+        rule_order(
+            LinearRegression(inputs, inputs[:, 0], batch_size=size, minibatches=rule)
+        )
+        for rule in (Fresh(), Fresh(replacement=True), Held(2), Passes(), Next())
+    ]
+    passes = "passes" if 2 * size <= number else ""  # else an epoch is one minibatch
+    assert orders == ["", "", "holds", passes, passes]
+
+
+def test_a_noise_estimate_that_does_not_suit_the_rule_is_told_in_its_direction():
+    """And it hides nothing: B̂ = C leaves no noise, and in epochs hardly any comes."""
+    inputs = torch.randn(200, 3, generator=generator_of(0))
+    targets = inputs.sum(-1) + torch.randn(200, generator=generator_of(1))
+
+    def said(rule, estimate, batch_size=20):
+        target = LinearRegression(
+            inputs, targets, batch_size=batch_size, minibatches=rule
+        )
+        start = target.mean.expand(20, 3)
+        kernel = SGHMC(0.02, 40.0, estimate, num_steps=5)
+        return said_of(kernel, target, start, 60)
+
+    first, *others = said(Passes(), 40.0)
+    assert first.startswith("noise_estimate subtracts") and "too narrow" in first
+    assert [told for told in others if told.startswith("the samples are too narrow")]
+    first, *others = said(Held(20), OnlineNoise())
+    assert first.startswith("noise_estimate subtracts") and "too wide" in first
+    assert [told for told in others if told.startswith("the samples are too wide: the")]
+    for rule, estimate, size in (
+        (Passes(), 0.0, 20),
+        (Fresh(), 20.0, 20),
+        (Passes(), 20.0, 200),
+    ):
+        assert not [told for told in said(rule, estimate, size) if "subtracts" in told]
+    posterior = WithPrecision(
+        LinearRegression(inputs, targets, batch_size=10, minibatches=Passes())
+    )
+    posterior.minibatches, posterior.takes_all_data = Passes(), False
+    posterior.num_examples, posterior.batch_size = 200, 10
+    for kernel in (
+        SGLD(0.001, noise_estimate=torch.tensor([0.0, 0.1])),
+        SGNUTS(1, 1, 1),
+    ):
+        for each in (kernel, Gibbs(kernel)):
+            assert "too narrow" in remark_order(each, posterior)[0]
+    assert remark_order(Gibbs(SGLD(0.001)), posterior) == []
+    assert remark_order(HMC(0.1, 3), posterior) == []
+
+
+def test_noise_in_epochs_is_no_cause_of_width(monkeypatch):
+    """It nearly cancels there, so that twice the friction is no proof."""
+    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
+    inputs = torch.randn(200, 3, generator=generator_of(0))
+    for rule, told in ((Fresh(), 1), (Passes(), 0)):
+        target = LinearRegression(
+            inputs, inputs.sum(-1), batch_size=2, minibatches=rule, noise_variance=0.1
+        )
+        draws = target.mean + 0.1 * torch.randn(40, 4, 3, generator=generator_of(1))
+        assert len(remark_target(SGHMC(0.01, 1.0), target, draws, 0)) == told
 
 
 def test_a_minibatch_that_is_held_is_told():
@@ -436,8 +701,8 @@ def test_the_standard_error_respects_autocorrelation():
 
 def test_little_is_not_told_however_sure_it_is():
     values = 1.1 + 0.001 * torch.randn(100, 40, generator=torch.Generator())
-    assert not remark_virial(values)
-    assert remark_virial(values + 0.2)
+    assert not remark_virial(values[..., None], values[..., None])
+    assert remark_virial(values[..., None] + 0.2, values[..., None])
 
 
 class Offset(Potential):

@@ -3,13 +3,21 @@
 import pytest
 import torch
 
+from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
+from sgmc.randomness import derived_seed
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from sgmc.tuning import default_kernel, find_mode, half_step, standard_deviations
+from sgmc.tuning import (
+    default_kernel,
+    find_mode,
+    half_step,
+    looks,
+    standard_deviations,
+)
 from tests.checks import z_bound
 
 DOUBLE = torch.float64
@@ -110,3 +118,55 @@ def test_refusals():
         half_step(SGLD(0.1), DoubleWell(), torch.ones(1, 1), 5)
     with pytest.raises(ValueError, match=r"kernel.*step_size"):
         half_step(SGLD(lambda t: 0.1), DoubleWell(), torch.ones(2, 1), 5)
+
+
+@pytest.mark.parametrize(
+    ("step_size", "chains", "dtype"),
+    [(2.2, 4, DOUBLE), (2.2, 10, DOUBLE), (3.0, 4, torch.float32)],
+)
+def test_where_its_errors_hide_a_factor_of_two_there_is_no_verdict(
+    step_size, chains, dtype
+):
+    """The standard deviation grows a million million times and more, and its error with
+    it; in float32 the squares overflow."""
+    start = torch.zeros(chains, 1, dtype=dtype)
+    target = Gaussian.standard(1, dtype)
+    number = 200 if dtype == DOUBLE else 100
+    found = half_step(SGLD(step_size), target, start, number, progress=False)
+    assert "tells nothing: a standard deviation that is 2 times" in str(found)
+
+
+def test_the_limit_of_a_verdict_is_a_standard_deviation_twice_as_large(monkeypatch):
+    """Of four chains z has a limit of 16.3: with an error of 0.06 a factor of 1.98 would
+    be seen, and with one of 0.0625 none below 2.02.
+    """
+    start = torch.zeros(4, 1, dtype=DOUBLE)
+    for error, seen in ((0.06, True), (0.0625, False), (float("nan"), False)):
+        ratios = torch.tensor([1.0]), torch.tensor([error])
+        monkeypatch.setattr(looks, "standard_deviations", lambda *_, r=ratios: r)
+        found = half_step(
+            SGLD(0.5), Gaussian.standard(1, DOUBLE), start, 200, progress=False
+        )
+        assert ("no difference" in str(found)) == seen
+        assert ("may not be seen" in str(found)) != seen
+
+
+def test_the_two_runs_are_independent_and_their_errors_add_up_as_such(monkeypatch):
+    """z of the means is the difference over the root of the sum of squares."""
+    seeds, found = [], iter([(1.0, 3.0), (11.0, 4.0)])
+
+    def drawn(*arguments, seed, **settings):
+        seeds.append(seed)
+        return sample(*arguments, seed=seed, **settings)
+
+    def summary(self, function=None):
+        mean, error = next(found)
+        return torch.tensor([mean]), torch.tensor([error])
+
+    monkeypatch.setattr(looks, "sample", drawn)
+    monkeypatch.setattr(looks, "standard_deviations", lambda *_: (torch.ones(1),) * 2)
+    monkeypatch.setattr(Draws, "mean_and_standard_error", summary)
+    start, settings = torch.zeros(2, 1), dict(seed=7, progress=False)
+    looked = half_step(SGLD(0.5), Gaussian.standard(1), start, 20, **settings)
+    assert seeds == [7, derived_seed(7, "half the step")] and seeds[0] != seeds[1]
+    assert looked.means == -10 / 5
