@@ -276,12 +276,12 @@ class _Run:
         samples, start = self.kept(self.num_drawn)[0], self.start
         positions = torch.stack(self.positions) if self.collect else samples[""]
         found = self.kernel.diagnose(self.draws().statistics)
-        found += remark_target(self.kernel, self.potential, positions, self.seed)
         stuck = remark_stuck(start, self.state.position, self.done)
+        if not (stuck and (self.state.position == start).all()):
+            found += remark_target(self.kernel, self.potential, positions, self.seed)
         # chains that never moved do not agree with the others
-        return found + (
-            stuck or remark_disagreement(samples, None if self.collect else start)
-        )
+        begun = None if self.collect else start
+        return found + (stuck or remark_disagreement(samples, begun))
 
     def check(self) -> None:
         """Raise a DivergenceError if a position is not finite, which stays so."""
