@@ -55,7 +55,8 @@ class Network:
     def forward(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the hidden units and the class probabilities of ``(n, inputs)``."""
         weights, biases, out_weights, out_biases = self.tensors
-        hidden = 1.0 / (1.0 + np.exp(-(inputs @ weights + biases)))
+        with np.errstate(over="ignore"):  # a unit that is off
+            hidden = 1.0 / (1.0 + np.exp(-(inputs @ weights + biases)))
         logits = hidden @ out_weights + out_biases
         found = np.exp(logits - logits.max(1, keepdims=True))
         return hidden, found / found.sum(1, keepdims=True)
