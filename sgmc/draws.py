@@ -319,9 +319,9 @@ class Draws:
         check_instance("name", name, str, '"position"')
         example = '{"y": lambda position: ...}'
         check_instance("predictive", predictive, Mapping | None, example)
-        functions = predictive or {}
+        functions, kind = predictive or {}, cast(type, Callable)
         for key, function in functions.items():
-            check_instance(f"predictive[{key!r}]", function, Callable, "torch.abs")
+            check_instance(f"predictive[{key!r}]", function, kind, "torch.abs")
         import arviz  # which takes a second, and most users of draws do without
 
         statistics = {ARVIZ.get(key, key): x for key, x in self.statistics.items()}
@@ -340,16 +340,14 @@ class Draws:
                     f"{dim}: give the one that they were drawn from"
                 )
             if hasattr(posterior, "named"):
-                groups["posterior"] = self._each(posterior.named)
-            cold = set(re.findall(r"\btemperature=([^,)]+)", self.kernel)) - {
-                "1.0",
-                "1",
-            }
+                named = lambda x: evaluate(partial(posterior.named, x), x)
+                groups["posterior"] = self._each(named)
+            cold = re.findall(r"\btemperature=(?!1(?:\.0)?[,)])([^,)]+)", self.kernel)
             if cold:
                 warnings.warn(
-                    f"the draws are of temperature {', '.join(sorted(cold))}, and "
-                    "arviz.loo and compare take them for draws of the posterior, whose "
-                    "temperature is 1",
+                    f"the draws are of temperature {cold[0]}, and arviz.loo and "
+                    "compare take them for draws of the posterior, which are of "
+                    "temperature 1",
                     stacklevel=2,
                 )
             try:
@@ -398,22 +396,24 @@ class Draws:
             drawn, names = self.statistics["hyperparameters"], posterior.hyperparameters
             each = (dict(zip(names, x.unbind(-1), strict=True)) for x in drawn)
             models = map(posterior.given, each)
-        return self._each(
-            lambda x, model: {"log_likelihood": model.pointwise_log_likelihoods(x)},
-            models,
-        )
+
+        def of_one(position: Tensor, model: Any) -> dict[str, Tensor]:
+            found = evaluate(
+                partial(model.pointwise_log_likelihoods, position), position
+            )
+            return {"log_likelihood": found}
+
+        return self._each(of_one, models)
 
     def _each(
         self, function: Callable[..., Mapping[str, Tensor]], *more: Iterable
     ) -> dict[str, Tensor]:
         """Apply a function of positions ``(chains, dim)`` to every draw, with one of
-        whatever more there is.
+        each of further arguments.
         """
-        positions, found = self._positions(), []
+        positions = self._positions()
         with torch.no_grad():
-            for position, *others in zip(positions, *more, strict=True):
-                call = partial(function, position, *others)
-                found.append(dict(evaluate(call, position)))
+            found = [function(*each) for each in zip(positions, *more, strict=True)]
         for key, value in found[0].items():
             if not isinstance(value, Tensor) or value.shape[:1] != positions.shape[1:2]:
                 raise ValueError(

@@ -200,7 +200,8 @@ class _Fingerprint:
                 for name, x in module.items()
                 if type(x) in _PLAIN and not name.startswith("__")
             ]
-            arguments = (*arguments, *plain)
+            if plain:
+                arguments = arguments, plain
         return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
 
     def cannot_tell(self, thing: object) -> ValueError:
@@ -248,7 +249,7 @@ def _members(source: str, scope: dict[str, Any]) -> list[tuple[str, Any]]:
     """
     found, nodes = {}, list(ast.walk(ast.parse(source)))
 
-    def value_of(node: ast.AST) -> Any:
+    def value_of(node: Any) -> Any:
         if isinstance(node, ast.Name):
             return scope.get(node.id)
         owner = value_of(node.value) if isinstance(node, ast.Attribute) else None

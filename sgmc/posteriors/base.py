@@ -402,7 +402,7 @@ def _versions(data: Batch) -> list[tuple[int | None, int]]:
         size = x.numel() * x.element_size()
         for piece in x.detach()[:: size // (MEMORY + 1) + 1].split(2**12):
             numbers = piece.cpu().contiguous().view(torch.uint8).numpy()
-            checksum = zlib.crc32(numbers, checksum)
+            checksum = zlib.crc32(numbers.data, checksum)
         found.append((count, checksum))
     return found
 

@@ -387,7 +387,7 @@ def test_a_file_that_holds_code_is_not_run(tmp_path):
         def __reduce__(self):
             return (pytest.fail, ("code of the file was run",))
 
-    torch.save({"samples": Harmful()}, tmp_path / "draws.pt")
+    Checkpoint(tmp_path / "draws.pt").save({"samples": Harmful()})  # with its checksum
     with pytest.raises(ValueError, match="no draws"):
         Draws.load(tmp_path / "draws.pt")
 
