@@ -724,9 +724,9 @@ def imported_within(x):
 
 
 def imported_as_a_module_within(x):
-    import package_of_the_user.settings
+    import package_of_the_user.settings as within
 
-    return package_of_the_user.settings.SCALE * x
+    return within.SCALE * x
 
 
 def imported_by_a_name_within(x):
