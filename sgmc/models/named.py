@@ -151,8 +151,9 @@ class NamedPosterior(DataPotential):
 
     Samplers see unconstrained positions (:class:`Parameters`), whose Jacobian is added
     here, and not by the functions. All chains run the functions together, by
-    ``torch.func.vmap``, so that nothing in them may depend on values by ``if`` or
-    ``.item()``.
+    ``torch.func.vmap``; functions that look at values, by ``if`` or ``.item()``, run
+    for one chain after another. Validation of distributions is off in a run; before it,
+    densities outside of their supports are refused (:func:`check_laws`).
 
     Args:
         shapes: the shape of each parameter, by name.

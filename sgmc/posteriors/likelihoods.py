@@ -196,7 +196,7 @@ class Softmax(Likelihood):
                 "targets must be class numbers, int64 of shape (N,), not "
                 f"{targets.dtype} {tuple(targets.shape)}; for others take "
                 "likelihood=Gaussian(noise_variance=...) or Bernoulli(), and for a "
-                "class of each token a Likelihood whose log_density sums log_softmax"
+                "class of each token a Likelihood that sums log_softmax of its logits"
             )
         low, high = (int(extreme) for extreme in targets.aminmax())
         if outputs.ndim != 3 or low < 0 or high >= outputs.shape[-1]:
