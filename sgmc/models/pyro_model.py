@@ -94,7 +94,8 @@ class PyroPosterior(DataPotential):
         ends = self.data[0][None, [0, -1]]
         generator = Generator(self._like.device).manual_seed(0)
         start = self.initial_position(1, generator)
-        with torch.no_grad(), _first_run(), suppress(torch.linalg.LinAlgError):
+        no_root = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
+        with torch.no_grad(), _first_run(), suppress(no_root):  # at these positions
             for position in (start, -start):  # sites may depend on a sign
                 self._of_program(self.parameters.cut(position), ends)
 
