@@ -29,10 +29,12 @@ ROUNDS, NETWORKS, ALPHA = (10, 80), 200, 0.01
 class Unscaled(NetworkPosterior):
     """The posterior of a program that forgets N/n: of the data to the power n/N."""
 
-    def energy_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
-        """Compute the energy of a batch."""
-        shrunk = scale * self.batch_size / self.num_examples
-        return super().energy_of(position, batch, shrunk)
+    def log_likelihood(
+        self, position: Tensor, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
+        """Compute n/N of each example's."""
+        share = self.batch_size / self.num_examples
+        return share * super().log_likelihood(position, inputs, targets)
 
     def gradient_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute its gradient."""

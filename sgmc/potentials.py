@@ -1,5 +1,6 @@
 """What a kernel knows of its target exp(−U): the energy and its gradients."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -7,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_instance
+from sgmc.randomness import normal_like
 
 Kind = Literal["scalar", "diagonal", "full"]
 Result = TypeVar("Result")
@@ -72,7 +74,44 @@ class Potential:
     def check(self, position: Tensor, generator: Generator) -> None:
         """Raise a ValueError if the model is not what it should be near a position
         ``(chains, dim)``; a run asks once, before it starts.
+
+        Here, that ∇Ũ(θ; ω) is ∇U(θ) on average, along ∇U(θ), where that is long: by
+        eight minibatches, and by 64 if these are three standard errors off. It must be
+        off by a quarter and by eight standard errors, which chance does less than once
+        in a million times, unless examples that none of them has hold so much.
         """
+        if type(self).gradient_given is Potential.gradient_given:
+            return
+        direction = (1 + position.abs()) * normal_like(position, generator)
+        for distance in (10.0, 0.1):
+            try:
+                error = self._minibatch_error(
+                    position + distance * direction, generator
+                )
+            except (ArithmeticError, LookupError, ValueError, RuntimeError):
+                continue  # beyond a support, or without an energy
+            if error is not None:
+                raise ValueError(
+                    f"the gradients of minibatches are on average {error:.3g} times "
+                    "the gradient of all the data, along it, where they should be it: "
+                    "a sum over n of N examples is multiplied by N/n, a prior is not"
+                )
+
+    def _minibatch_error(self, place: Tensor, generator: Generator) -> float | None:
+        """Give the mean of ∇Ũ·∇U/|∇U|² at a place, None if it may be one."""
+        with torch.no_grad():
+            exact = self.gradient(place)
+            ratios: list[Tensor] = []
+            for number, limit in ((8, 3.0), (64, 8.0)):
+                while len(ratios) < number:
+                    minibatch = self.fresh_minibatch(place, generator)
+                    product = (self.gradient_given(place, minibatch) * exact).sum(-1)
+                    ratios.append((product / exact.square().sum(-1)).mean())
+                error, mean = torch.std_mean(torch.stack(ratios))
+                off, size = abs(float(mean) - 1), limit * float(error) / number**0.5
+                if not (0.25 < off < math.inf and off > size):
+                    return None
+        return float(mean)
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""

@@ -42,14 +42,14 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"the potential's gradient is {shown(gradient)}, but the position is "
             f"{shown(position)}; they must agree"
         )
+    potential.check(position, generator)  # which may know why it is not finite
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
         raise ValueError(
             f"the gradient at the start is not finite in chain {chain}; start "
-            "elsewhere, or mend the potential"
+            "elsewhere, or correct the potential"
         )
     check_model(potential.of_few_examples(), position, generator)
-    potential.check(position, generator)
 
 
 def _check_prior(potential: Any, position: Tensor) -> None:
@@ -161,7 +161,7 @@ def _check_slope(
     usual = gradient.norm(dim=-1) * step.norm(dim=-1) / position.shape[1] ** 0.5
     rounding = 100 * precision * (1 + above.abs())
     odd = (found - said).abs() > 0.5 * torch.maximum(usual, said.abs()) + rounding
-    if (odd & found.isfinite()).double().mean() > 0.5:
+    if (odd & found.isfinite()).float().mean() > 0.5:
         raise ValueError(
             "the potential's energy does not change as its differentiation says: part "
             "of it is cut off from the position, by .detach(), .data, .item() or "

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
-from sgmc.minibatches import Fresh, MinibatchRule, check_rule
+from sgmc.minibatches import Fresh, MinibatchRule, check_rule, spread
 from sgmc.potentials import (
     MEMORY,
     Kind,
@@ -286,9 +286,16 @@ class DataPotential(Potential):
         of_one = vmap(torch.func.grad(log_likelihood), in_dims)
         return over_chains(of_one, position, *batch, vmap=vmap)
 
+    def few(self) -> Batch:
+        """Gather some examples from all over the data, tensors ``(1, m, ...)``, on
+        which a look at the model costs little (:func:`sgmc.minibatches.spread`)."""
+        most = max(4, min(32, self.batch_size or self.num_examples))
+        chosen = spread(self.data, most).to(self.data[0].device)
+        return tuple(x.index_select(0, chosen)[None] for x in self.data)
+
     def of_few_examples(self) -> Potential:
-        """Hold the first three examples, on which a look at the model costs little."""
-        posterior, batch = self, tuple(x[None, :3] for x in self.data)
+        """Hold some examples from all over the data."""
+        posterior, batch = self, self.few()
 
         class Few(Potential):
             def energy(self, position: Tensor) -> Tensor:
@@ -300,34 +307,46 @@ class DataPotential(Potential):
         return Few()
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at the data, at the rule, and at the densities of three examples.
+        """Look at the data, at the rule and a minibatch, and at the densities of some
+        examples from all over the data.
 
         Raises:
             ValueError: if the data were changed since the posterior was made, a density
                 is zero at the position, where gradients alone would not lead back into
                 the support, an example's likelihood depends on the others of its
-                minibatch, or the minibatch rule is none.
+                minibatch or on their order, a gradient is not that of log p(θ) and N/n
+                times the log-likelihood, parameters that change the likelihood have no
+                gradient, or the minibatch rule is none, or not uniform.
         """
         if self._versions not in (None, _versions(self.data)):
             raise ValueError(
                 "data were changed in place after the posterior was made of them: make "
                 "it anew, and change data first, or a clone() of them"
             )
-        if not self.takes_all_data:
+        own = type(self).draw_minibatches is not DataPotential.draw_minibatches
+        if own:  # whose gradients may weigh its examples
+            super().check(position, generator)
+        elif not self.takes_all_data:
             seed, size = generator.initial_seed(), self.batch_size or self.num_examples
-            check_rule(self.minibatches, self.num_examples, size, seed)
-        few, start = tuple(x[None, :3] for x in self.data), position[:1]
+            check_rule(self.minibatches, self.num_examples, size, seed, self.data)
+        few, start = self.few(), position[:1]
         near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-        # of one alone the arithmetic of a module may be another, and its rounding
-        fewer = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
+        half = few[0].shape[1] // 2
 
         def look() -> tuple[Tensor, ...]:
-            among = [self.log_likelihoods(near, batch)[0] for batch in (few, fewer)]
-            return self.log_prior(position), self.log_likelihoods(position, few), *among
+            of = lambda batch: self.log_likelihoods(near, batch)[0]
+            turned = of([x.flip(1) for x in few]).flip(0)
+            # of one alone the arithmetic of a module may be another, and its rounding
+            parts = slice(0, half), slice(half, None)
+            fewer = torch.cat(
+                [of([x[:, part] for x in few]) for part in parts[not half :]]
+            )
+            given = self.log_prior(position), self.log_likelihoods(position, few)
+            return *given, of(few), turned, fewer
 
         with torch.no_grad():
             try:
-                prior, likelihood, among_all, among_fewer = evaluate(look, position)
+                prior, likelihood, among, *others = evaluate(look, position)
             except NotImplementedError:
                 return
         for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
@@ -338,15 +357,109 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        if not agree(among_fewer, among_all[: len(among_fewer)]):
+        for other, where in zip(others, ("in another order", "among half as many")):
+            if not agree(other, among):
+                place = int((other - among).abs().argmax())
+                raise ValueError(
+                    "the log-likelihood of an example depends on the others of its "
+                    f"minibatch: one is {float(among[place]):.6g} among {len(among)} "
+                    f"and {float(other[place]):.6g} {where}. Compute it from that "
+                    "example alone: no sum, mean or normalisation over the batch, no "
+                    "example before or behind it (a lag is a column of the data), and "
+                    "no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+                )
+        near = position + 0.1 * (1 + position.abs()) * normal_like(position, generator)
+        self._check_scale(near, few, 2.0, lambda x: self.gradient_of(x, few, 2.0))
+        if not (own or self.takes_all_data):
+            minibatch = self.draw_minibatches(near, generator, 0)[0]
+            batch = self.gather(minibatch)
+            scale = self.num_examples / batch[0].shape[1]
+            given = lambda x: self.gradient_given(x, minibatch)
+            self._check_scale(near, batch, scale, given)
+        self._check_blind(near, few, generator)
+
+    def _check_scale(
+        self,
+        position: Tensor,
+        batch: Batch,
+        scale: float,
+        gradient: Callable[[Tensor], Tensor],
+    ) -> None:
+        """Raise a ValueError unless a batch's energy and gradient are those of −log
+        p(θ) − scale·Σ log p(xᵢ | θ): at the scale 1 what forgets it looks right.
+        """
+
+        def by_parts(position: Tensor) -> Tensor:
+            total = self.log_likelihoods(position, batch).sum(-1)
+            return -self.log_prior(position) - scale * total
+
+        try:
+            energy, expected = differentiate(by_parts, position)
+        except (ArithmeticError, ValueError, RuntimeError):  # it has no derivative
+            return
+        with torch.no_grad():
+            found = self.energy_of(position, batch, scale), gradient(position)
+        if not (energy.isfinite().all() and expected.isfinite().all()):
+            return
+        if not (agree(found[0], energy) and agree(found[1], expected, root=3)):
+            error = (found[1] - expected).abs()
+            chain, place = divmod(int(error.argmax()), position.shape[1])
             raise ValueError(
-                "the log-likelihood of an example depends on the others of its "
-                f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
-                f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
-                f"{few[0].shape[1]}. Compute it from that example alone: no sum, mean "
-                "or normalisation over the batch, and no targets (n, 1) beside outputs "
-                "(n,), which broadcast to (n, n)"
+                f"with the scale {scale:.6g}, N/n, the energy of {batch[0].shape[1]} "
+                f"examples is {float(found[0][chain]):.6g} in chain {chain}, and its "
+                f"gradient is {float(found[1][chain, place]):.6g} in coordinate {place}"
+                f", but those of log p(θ) and N/n·Σ log p(xᵢ | θ) are "
+                f"{float(energy[chain]):.6g} and {float(expected[chain, place]):.6g}: "
+                "look at the formula's sign, factors and shapes, and multiply the "
+                "likelihood by the scale, and not the prior"
             )
+
+    def _check_blind(self, position: Tensor, few: Batch, generator: Generator) -> None:
+        """Raise a ValueError if in most chains the likelihood changes along coordinates
+        in which the gradient has no likelihood, at both ends of the way.
+
+        At the smallest way a unit that is off by a rectifier, or a threshold, stays on
+        its side, but for one chain alone in 10⁴; what is switched on has a gradient.
+        """
+
+        def blind(position: Tensor) -> Tensor:
+            one, many = (self.gradient_of(position, few, x) for x in (1.0, 2.0**20))
+            return (one == many).all(0)
+
+        def moved(coordinates: Tensor, distance: float) -> tuple[bool, Tensor]:
+            way = (1 + position.abs()) * normal_like(position, generator)
+            to = position + distance * way * coordinates
+            change = (self.log_likelihoods(to, few) - before).abs()
+            large = change > 16 * torch.finfo(change.dtype).eps * (1 + before.abs())
+            return bool(large.any(-1).float().mean() > 0.5), to
+
+        with torch.no_grad():
+            unseen, before = blind(position), self.log_likelihoods(position, few)
+            for distance in (1e-3, 3e-5):
+                for _ in range(10):
+                    changed, to = moved(unseen, distance)
+                    still = unseen & blind(to)
+                    if not changed or torch.equal(still, unseen):
+                        break
+                    unseen = still
+                if not changed:
+                    return
+        cut = getattr(self, "parameters_of", None)  # by names, of a model that has some
+        cut = cut or getattr(getattr(self, "parameters", None), "cut", None)
+        coordinates = torch.arange(len(unseen), device=unseen.device)
+        pieces = cut(coordinates) if cut else {int(i): i for i in unseen.nonzero()[:20]}
+        names = []
+        for name, piece in pieces.items():
+            alone = torch.isin(coordinates, piece) & unseen
+            with torch.no_grad():
+                if moved(alone, 3e-5)[0]:
+                    names.append(name)
+        raise ValueError(
+            f"parameters {names} change the likelihood, but its gradient is zero in "
+            "them, so that samples of them would be those of their prior: something "
+            "cuts them off, as .detach(), .data, .item() and torch.no_grad() do. "
+            "Freeze them, by requires_grad_(False), or leave the cut away"
+        )
 
 
 class GaussianPrior(DataPotential):

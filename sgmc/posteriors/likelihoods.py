@@ -33,6 +33,17 @@ class Likelihood:
         super().__init_subclass__(**settings)
         if "log_density" in vars(cls) and "log_constant" not in vars(cls):
             cls.log_constant = Likelihood.log_constant  # not that of another density
+        members = [vars(parent) for parent in cls.__mro__]
+        first = next(each for each in members if {"log_density", "slope"} & set(each))
+        if "slope" not in first:  # the inherited one is of another density
+            inherited = cls.slope
+
+            def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+                # that of a subclass may build on the inherited one
+                used = Likelihood.slope if type(self).slope is slope else inherited
+                return used(self, outputs, targets)
+
+            cls.slope = slope
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute log p(y | z) of every example, but for what does not depend on z:

@@ -137,7 +137,7 @@ ODD = {  # a potential, how many coordinates, and what is said
     "no energy at all": (potential(None), "cannot take a position of shape"),
     "a log-likelihood transposed": (
         posterior(lambda p, x, y: squares(p, x, y).mT, batch_size=3),
-        "depends on where the other chains are",
+        r"one number for each example, .*\(1, 4\), but it returned \(4, 1\)",
     ),
     "a log-likelihood summed": (
         posterior(lambda p, x, y: squares(p, x, y).sum(-1)),
@@ -180,7 +180,7 @@ ODD = {  # a potential, how many coordinates, and what is said
     ),
     "a likelihood that is cut off": (
         posterior(lambda p, x, y: squares(p.detach(), x, y)),
-        "part of it is cut off from the position",
+        r"parameters \[0, 1, 2\] change the likelihood, but its gradient is zero",
     ),
     "a log-likelihood of too few coordinates": (
         posterior(lambda p, x, y: squares(p[:, :2], x, y)),
