@@ -190,3 +190,14 @@ def check_dims(**given: Any) -> None:
         if len(set(found.values())) > 1:
             listed = ", ".join(f"{name} has {each}" for name, each in found.items())
             raise ValueError(f"the {what} do not agree: {listed}")
+
+
+def check_precision(name: str, value: Tensor) -> None:
+    """Raise a ValueError if a tensor is of half precision, in which no matrix is
+    factorised."""
+    if value.element_size() < 4:
+        raise ValueError(
+            f"{name} must be of torch.float32 or torch.float64, in which matrices can "
+            f"be factorised, but it is of {value.dtype}: use {name}.float(), and data "
+            "of that type"
+        )

@@ -15,7 +15,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from sgmc.checks import check_count, check_instance
 from sgmc.randomness import counter_based
@@ -178,29 +177,22 @@ def check_uniform(
     seed: int,
     data: Sequence[Tensor] = (),
 ) -> None:
-    """Raise a ValueError if of 400 minibatches of a rule, at random steps of its first
-    hundred passes, some example is in too many or too few, or the share of a tenth of
-    the data, by place or by the values of a tensor, is off by more than a tenth.
+    """Raise a ValueError if of some 400 minibatches of a rule, at random steps, an
+    example is in too many or too few, or the share of a tenth of the data, by place or
+    by the values of a tensor, is off by more than a tenth.
 
     Minibatches need be independent, and not the examples in one. By chance that happens
     to a uniform rule less than once in a million times.
     """
-    last = 100 * math.ceil(num_examples / batch_size)
-    steps = counter_based(seed, _COUNTED, 0).integers(last, size=400).tolist()
+    number = min(2_000, max(400, 40 * num_examples // batch_size))
+    # far apart, for neighbours may have the same minibatch, or belong to one pass
+    steps = counter_based(seed, _COUNTED, 0).integers(2**31, size=number).tolist()
     given = num_examples, batch_size, 2, seed
     try:
         drawn = torch.stack([rule.indices(*given, step)[0] for step in steps])
     except LookupError:  # a rule for fewer steps
         return
-    expected = drawn.numel() / num_examples  # of each example
-    counts = drawn.flatten().bincount(minlength=num_examples).double()
-    # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
-    tail = torch.special.xlogy(counts, counts / expected) - counts + expected
-    place = int(tail.argmax())
-    found = [
-        f"example {place} came {int(counts[place])} times in 400 minibatches, where "
-        f"{expected:.3g} are expected"
-    ] * bool(tail.max() > math.log(1e7 * num_examples))
+    found: list[tuple[float, str]] = []
     keys = {"their place": torch.arange(num_examples)} | {
         f"tensor {number} of the data": _keys(x)
         for number, x in enumerate(data)
@@ -210,21 +202,33 @@ def check_uniform(
         tenths = torch.empty_like(key, dtype=torch.int64)
         tenths[key.argsort()] = torch.arange(num_examples) * 10 // num_examples
         sizes = tenths.bincount(minlength=10) / num_examples * batch_size
-        came = functional.one_hot(tenths[drawn], 10).sum(1).double()
-        mean, spread = came.mean(0), came.var(0) + sizes  # at least that of chance
-        off = (mean - sizes).abs() / sizes.clamp(min=1e-9)
-        odd = (off > 0.1) & ((mean - sizes).abs() > 7 * (spread / len(came)).sqrt())
-        if odd.any():
-            place = int((off * odd).argmax())
-            found.append(
+        cells = tenths[drawn] + 10 * torch.arange(number)[:, None]
+        came = cells.flatten().bincount(minlength=10 * number).view(-1, 10).double()
+        mean, variance = came.mean(0), came.var(0) + sizes  # at least that of chance
+        off = (mean - sizes).abs()
+        odd = (off > 0.1 * sizes) & (off > 7 * (variance / number).sqrt())
+        for place in odd.nonzero().flatten().tolist():
+            ratio = float(mean[place] / sizes[place])
+            text = (
                 f"of the tenths of the examples by {name}, from the least, number "
-                f"{place + 1} comes {float(mean[place] / sizes[place]):.2f} times as "
-                "often as it should"
+                f"{place + 1} comes {ratio:.2f} times as often as it should"
             )
+            found.append((abs(ratio - 1), text))
+    expected = drawn.numel() / num_examples  # of each example
+    counts = drawn.flatten().bincount(minlength=num_examples).double()
+    # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
+    tail = torch.special.xlogy(counts, counts / expected) - counts + expected
+    place = int(tail.argmax())
+    if tail.max() > math.log(1e7 * num_examples):
+        text = (
+            f"example {place} came {int(counts[place])} times in {number} minibatches, "
+            f"where {expected:.3g} are expected"
+        )
+        found.append((0.0, text))
     if found:
         raise ValueError(
             f"minibatches: {type(rule).__name__}.indices does not choose the examples "
-            f"uniformly, and N/n is no right scale then: {found[0]}. Choose each "
+            f"uniformly, and N/n is no right scale then: {max(found)[1]}. Choose each "
             "equally often; what shall weigh more gets a weight in the likelihood"
         )
 

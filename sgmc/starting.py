@@ -49,7 +49,9 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"the gradient at the start is not finite in chain {chain}; start "
             "elsewhere, or correct the potential"
         )
-    check_model(potential.of_few_examples(), position, generator)
+    few = potential.of_few_examples()
+    # of data, the likelihood was looked at in each coordinate
+    check_model(few, position, generator, 128 if few is potential else 1)
 
 
 def _check_prior(potential: Any, position: Tensor) -> None:
@@ -69,7 +71,9 @@ def _check_prior(potential: Any, position: Tensor) -> None:
         )
 
 
-def check_model(potential: Potential, position: Tensor, generator: Generator) -> None:
+def check_model(
+    potential: Potential, position: Tensor, generator: Generator, parts: int = 1
+) -> None:
     """Raise a ValueError if a potential contradicts itself near a position ``(chains,
     dim)``.
 
@@ -137,37 +141,53 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
             "formula's sign, factors and shapes, or leave it out"
         )
-    _check_slope(potential, near, direction, expected)
+    _check_slope(potential, near, expected, generator, parts)
 
 
 def _check_slope(
-    potential: Potential, position: Tensor, direction: Tensor, gradient: Tensor
+    potential: Potential,
+    position: Tensor,
+    gradient: Tensor,
+    generator: Generator,
+    parts: int,
 ) -> None:
-    """Raise a ValueError if in most chains the energy changes along the direction
-    otherwise than by half of what differentiation says.
+    """Raise a ValueError if in most chains the energy changes along two directions, in
+    all coordinates or in a part of them, otherwise than by half of what differentiation
+    says.
 
     Coarse, so that rounding and kinks do not count; what differentiation does not see
     changes the gradient wholly.
     """
     precision = torch.finfo(position.dtype).eps
     size = precision ** (1 / 3) * (1 + position.square().mean(-1, keepdim=True).sqrt())
-    step = direction * size / direction.norm(dim=-1, keepdim=True)
-    with torch.no_grad():
-        above = _energy_or_none(potential, position + step)
-        below = _energy_or_none(potential, position - step)
-    if above is None or below is None:
-        return
-    found, said = (above - below) / 2, (gradient * step).sum(-1)
-    usual = gradient.norm(dim=-1) * step.norm(dim=-1) / position.shape[1] ** 0.5
-    rounding = 100 * precision * (1 + above.abs())
-    odd = (found - said).abs() > 0.5 * torch.maximum(usual, said.abs()) + rounding
-    if (odd & found.isfinite()).float().mean() > 0.5:
-        raise ValueError(
-            "the potential's energy does not change as its differentiation says: part "
-            "of it is cut off from the position, by .detach(), .data, .item() or "
-            "torch.no_grad(), or inputs differ so much in scale that rounding hides "
-            "it: standardise them, and use float64"
-        )
+    usual = gradient.norm(dim=-1) / position.shape[1] ** 0.5
+    coordinates = torch.arange(position.shape[1], device=position.device)
+    pieces = coordinates.tensor_split(min(parts, len(coordinates))) if parts > 1 else ()
+    for piece in (coordinates, *pieces):
+        for length in (1.0, 0.25):  # a kink is beyond the second, or in another place
+            step = torch.zeros_like(position)
+            way = (1 + position.abs()) * normal_like(position, generator)
+            step[:, piece] = way[:, piece]
+            step *= length * size / step.norm(dim=-1, keepdim=True)
+            with torch.no_grad():
+                above = _energy_or_none(potential, position + step)
+                below = _energy_or_none(potential, position - step)
+            if above is None or below is None:
+                return
+            found, said = (above - below) / 2, (gradient * step).sum(-1)
+            scale = torch.maximum(usual * step.norm(dim=-1), said.abs())
+            rounding = 100 * precision * (1 + above.abs())
+            odd = ((found - said).abs() > 0.5 * scale + rounding) & found.isfinite()
+            if odd.float().mean() <= 0.5:
+                break
+        else:
+            raise ValueError(
+                "the potential's energy does not change as its differentiation says, "
+                f"in coordinates {int(piece[0])} to {int(piece[-1])}: part of it is "
+                "cut off from the position, by .detach(), .data, .item() or "
+                "torch.no_grad(), or inputs differ so much in scale that rounding "
+                "hides it: standardise them, and use float64"
+            )
 
 
 def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:

@@ -357,7 +357,8 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        for other, where in zip(others, ("in another order", "among half as many")):
+        hows = "in another order", "among half as many"
+        for other, where in zip(others, hows, strict=True):
             if not agree(other, among):
                 place = int((other - among).abs().argmax())
                 raise ValueError(
@@ -435,7 +436,7 @@ class DataPotential(Potential):
 
         with torch.no_grad():
             unseen, before = blind(position), self.log_likelihoods(position, few)
-            for distance in (1e-3, 3e-5):
+            for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
                 for _ in range(10):
                     changed, to = moved(unseen, distance)
                     still = unseen & blind(to)
@@ -447,16 +448,18 @@ class DataPotential(Potential):
         cut = getattr(self, "parameters_of", None)  # by names, of a model that has some
         cut = cut or getattr(getattr(self, "parameters", None), "cut", None)
         coordinates = torch.arange(len(unseen), device=unseen.device)
-        pieces = cut(coordinates) if cut else {int(i): i for i in unseen.nonzero()[:20]}
+        pieces = (
+            cut(coordinates) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
+        )
         names = []
         for name, piece in pieces.items():
             alone = torch.isin(coordinates, piece) & unseen
             with torch.no_grad():
-                if moved(alone, 3e-5)[0]:
+                if moved(alone, 1e-3)[0]:
                     names.append(name)
         raise ValueError(
-            f"parameters {names} change the likelihood, but its gradient is zero in "
-            "them, so that samples of them would be those of their prior: something "
+            f"parameters {names[:20]} change the likelihood, but its gradient is zero "
+            "in them, so that their samples would be those of the prior: something "
             "cuts them off, as .detach(), .data, .item() and torch.no_grad() do. "
             "Freeze them, by requires_grad_(False), or leave the cut away"
         )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sgmc.checks import check_instance, check_positive, check_tensor
+from sgmc.checks import check_instance, check_positive, check_precision, check_tensor
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import Batch, GaussianPrior
@@ -128,6 +128,7 @@ class LinearRegression(LinearModel):
         super().__init__(
             inputs, targets, likelihood, prior_variance, batch_size, minibatches
         )
+        check_precision("inputs", inputs)
         identity = torch.eye(inputs.shape[1], dtype=inputs.dtype, device=inputs.device)
         self.precision = inputs.T @ inputs / noise_variance + identity / prior_variance
         self.covariance = torch.linalg.inv(self.precision)

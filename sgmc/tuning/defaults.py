@@ -5,12 +5,12 @@ the noise of its gradient.
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_dims, check_positive
+from sgmc.checks import check_dims, check_positive, check_precision
 from sgmc.kernels.sghmc import SGHMC, SGHMCState
 from sgmc.matrices import Matrix, as_matrix, in_double
 from sgmc.noise import estimate_noise_variance
@@ -363,6 +363,7 @@ class _Look(NamedTuple):
 
 def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
     check_start(potential, position, seed)
+    check_precision("position", position)
     generator = Generator(position.device).manual_seed(seed)
     chains, dim = position.shape
     with torch.no_grad():
@@ -375,7 +376,7 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
             together = min(looks, math.ceil(_TOGETHER / chains))
             many, number = position.repeat(together, 1), math.ceil(looks / together)
             noise = estimate_noise_variance(potential, many, generator, "full", number)
-            noise = _symmetric(torch.as_tensor(noise))
+            noise = _without_negative(_symmetric(torch.as_tensor(noise)))
             root = Matrix(curvature).root.inverse
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
@@ -441,18 +442,49 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
             "of the density, or draws from it"
         )
     if not curved.all():
+        number = f"{int((~curved).sum())} of {len(curved)} directions"
         warnings.warn(
-            f"the energy is flat or curves downwards in {int((~curved).sum())} of "
-            f"{len(curved)} directions at the position, and no Gaussian stands for it "
-            "there: compare what is guessed with half the step size, or give draws",
+            _of_units(potential, hessian, number)
+            or f"the energy is flat or curves downwards in {number} at the position, "
+            "and no Gaussian stands for it there: compare what is guessed with half "
+            "the step size, or give draws",
             stacklevel=4,
         )
     half = vectors * torch.where(curved, values, values[curved].median()).sqrt()
     return _symmetric(half @ half.mT)
 
 
+def _of_units(potential: Any, hessian: Tensor, number: str) -> str:
+    """Say which column is in large units, if no direction is flat once each coordinate
+    is measured by its own curvature; otherwise nothing."""
+    scale = hessian.diagonal().clamp(min=0).sqrt()
+    alike = hessian / (scale[:, None] * scale)
+    if not alike.isfinite().all() or torch.linalg.eigvalsh(alike).min() < FLAT:
+        return ""
+    sizes = {f"coordinate {int(scale.argmax())}": 0.0}
+    for place, x in enumerate(getattr(potential, "few", tuple)()):
+        if x.is_floating_point():
+            columns = x[0, :, None].flatten(1).square().mean(0).sqrt()
+            name = f"column {int(columns.argmax())} of tensor {place} of the data"
+            sizes[f"{name}, of some {float(columns.max()):.2g},"] = float(columns.max())
+    return (
+        f"{number} look flat beside the others for their units alone: "
+        f"{max(sizes, key=lambda name: sizes[name])} is in much larger ones. "
+        "Standardise the columns, (x - x.mean(0)) / x.std(0); what is guessed in their "
+        "place is wrong"
+    )
+
+
 def _symmetric(matrix: Tensor) -> Tensor:
     return (matrix + matrix.mT) / 2
+
+
+def _without_negative(covariance: Tensor) -> Tensor:
+    """Set eigenvalues to zero that rounding has made more negative than it may be."""
+    values, vectors = torch.linalg.eigh(covariance)
+    if values.min() >= -FLAT * values.max():
+        return covariance
+    return _symmetric((vectors * values.clamp(min=0)) @ vectors.mT)
 
 
 def _row_lengths(

@@ -472,3 +472,32 @@ def network(likelihood, targets, outputs):
     return NetworkPosterior(
         nn.Linear(2, outputs), torch.zeros(4, 2), targets, likelihood=likelihood
     )
+
+
+def test_a_slope_is_not_inherited_by_another_density(generator):
+    """That of a subclass which writes both may build on the one it inherits."""
+    weight = torch.tensor([1.0, 8.0, 3.0], dtype=DOUBLE)
+
+    class Heavy:
+        def log_density(self, outputs, targets):
+            return weight[targets] * super().log_density(outputs, targets)
+
+    class Mixed(Heavy, Softmax):
+        pass
+
+    class Written(Mixed):
+        def slope(self, outputs, targets):
+            return weight[targets][..., None] * super().slope(outputs, targets)
+
+    class Heavier(Written):
+        def log_density(self, outputs, targets):
+            return 2 * super().log_density(outputs, targets)
+
+    outputs = torch.randn(2, 4, 3, generator=generator, dtype=DOUBLE)
+    targets = torch.tensor([[0, 1, 2, 1]])
+    for kind, factor in ((Mixed, 1), (Written, 1), (Heavier, 2)):
+        found = kind().slope(outputs, targets)
+        expected = (
+            factor * weight[targets][..., None] * Softmax().slope(outputs, targets)
+        )
+        torch.testing.assert_close(found, expected)

@@ -12,7 +12,14 @@ import scipy.stats
 import torch
 
 from sgmc import minibatches
-from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.minibatches import (
+    Fresh,
+    Held,
+    Passes,
+    check_rule,
+    check_uniform,
+    spread,
+)
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression
 
@@ -407,3 +414,108 @@ def test_a_rule_without_a_size_is_refused(rule):
         LogisticRegression(*given, minibatches=rule)
     assert LogisticRegression(*given, batch_size=5, minibatches=rule).batch_size == 5
     assert LogisticRegression(*given, minibatches=Fresh()).takes_all_data
+
+
+# Rules of one's own, and of this module, counted
+
+
+class Chosen:
+    """A rule whose minibatches are drawn with given chances, or cut from an order."""
+
+    replacement = True
+
+    def __init__(self, chances=None, cut=None, offset=0):
+        self.chances, self.cut, self.offset = chances, cut, offset
+
+    def indices(self, num_examples, batch_size, chains, seed, step):
+        generator = torch.Generator().manual_seed(seed + step)
+        if self.cut is None:
+            chances = self.chances.expand(chains, -1)
+            return torch.multinomial(chances, batch_size, True, generator=generator)
+        begin = torch.randint(self.cut, (chains, 1), generator=generator)
+        if self.cut == 1:  # in their order, the same for all
+            begin = begin + step * batch_size
+        return (begin + self.offset + torch.arange(batch_size)) % num_examples
+
+
+X = torch.randn(1_000, 3, generator=torch.Generator().manual_seed(1))
+Y = X[:, 0] + 1.0
+RARE = (torch.arange(1_000) % 50 == 7).long()
+EQUAL = torch.ones(1_000)
+
+
+@pytest.mark.parametrize(
+    ("rule", "size", "message"),
+    [
+        (
+            Chosen(1 + 3.0 * (Y > 2.5)),
+            50,
+            "tensor 1 .* number 10 comes [23]\\.[0-9]+ times",
+        ),
+        (Chosen(1 + 3.0 * RARE), 50, "tensor 2 .* number 10 comes 1\\.[4-6]"),
+        (
+            Chosen(1 + 0.5 * (X @ torch.tensor([1.0, 2**0.5, 3**0.5]) > 0)),
+            50,
+            "tensor 0",
+        ),
+        (Chosen(torch.linspace(0.5, 1.5, 1_000)), 50, "by their place.* number"),
+        (Chosen((torch.arange(1_000) != 123).float()), 50, "example 123 came 0 times"),
+        (
+            Chosen(1 + 4.0 * (torch.arange(1_000) == 123)),
+            50,
+            "example 123 came [0-9]+ ",
+        ),
+        (Chosen(cut=900), 50, "uniformly"),
+    ],
+    ids=["large", "rare", "inputs", "place", "never", "often", "no end"],
+)
+def test_a_rule_that_does_not_choose_uniformly_is_refused(rule, size, message):
+    with pytest.raises(ValueError, match=message):
+        check_rule(rule, 1_000, size, 0, (X, Y, RARE))
+
+
+@pytest.mark.parametrize("size", [20, 400, 1_000])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *[Fresh(), Fresh(replacement=True), Passes(), Held(7), Held(3, Passes())],
+        *[Chosen(EQUAL), Chosen(cut=1_000), Chosen(cut=1)],
+    ],
+    ids=lambda rule: f"{rule}"[:30],
+)
+def test_a_uniform_rule_passes(rule, size):
+    """One seed in a million refuses one by chance."""
+    for seed in range(2):
+        check_uniform(rule, 1_000, size, seed, (X, Y, RARE))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 9])
+def test_few_examples_are_counted_too(number):
+    for rule in (Fresh(), Chosen(torch.ones(number))):
+        check_uniform(rule, number, 1, 0, (Y[:number],))
+
+
+def test_a_rule_for_fewer_steps_is_not_counted():
+    class Short(Chosen):
+        def indices(self, num_examples, batch_size, chains, seed, step):
+            return [torch.zeros(chains, batch_size).long()][step]
+
+    assert check_uniform(Short(), 100, 10, 0) is None
+
+
+def test_examples_from_all_over_the_data():
+    """Of each tensor the rarest value, the least, the largest and some between."""
+    rare = torch.full((400,), 2)
+    rare[[11, 333]] = torch.tensor([0, 5])
+    rare[50:70] = 3
+    chosen = spread((X[:400], rare), 32).tolist()
+    assert {0, 399, 199, 11, 333, 50} <= set(chosen)
+    sums = X[:400] @ torch.tensor([1.0, 2.0, 3.0]).sqrt()
+    assert {int(sums.argmin()), int(sums.argmax())} <= set(chosen)
+    assert chosen == sorted(set(chosen)) and len(chosen) <= 32
+    assert len(spread((X[:400], rare), 5)) == 5 and 11 in spread((X[:400], rare), 5)
+    assert spread((torch.full((1,), math.nan),), 4).tolist() == [0]
+    # of many some are looked at
+    late = torch.zeros(2**17)
+    late[90_000] = 1.0
+    assert 90_000 in spread((late,), 4)

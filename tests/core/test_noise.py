@@ -602,7 +602,7 @@ def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
 
 class NoIdea(DoubleWell):
     def gradient_given(self, position, minibatch):
-        return self.gradient(position) + 1
+        return self.gradient(position).clone()
 
 
 def run(potential, kind="diagonal", dim=2, **settings):

@@ -301,6 +301,21 @@ def test_automatic_gradients_are_those_of_the_formulas(kind, settings, generator
     )
 
 
+@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
+def test_gradients_that_are_computed_in_pieces_are_all_summed(
+    kind, data, generator, monkeypatch
+):
+    """Five examples of three chains, at most two at once."""
+    posterior = quartic(data, batch_size=5)
+    position = start(posterior, generator)
+    (indices,) = posterior.draw_minibatches(position, generator, 0)
+    whole = posterior.gradient_and_variance_given(position, indices, kind)
+    monkeypatch.setattr("sgmc.posteriors.base._TOGETHER", 2 * position.numel())
+    pieces = posterior.gradient_and_variance_given(position, indices, kind)
+    for found, expected in zip(pieces, whole, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 FORMULAS = {
     "grad_log_prior": lambda position: -4 * position**3,
     "grad_log_likelihood": lambda position, x, y: (

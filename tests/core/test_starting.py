@@ -27,7 +27,7 @@ from sgmc.potentials import Potential
 from sgmc.starting import check_start
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
-from tests.fakes import Banana, Funnel
+from tests.fakes import Banana, Funnel, WithoutFloat64
 
 GENERATOR = torch.Generator().manual_seed(0)
 FEATURES, TARGETS = (
@@ -65,6 +65,37 @@ def dropping(position):
 def by_calls(calls=[]):  # noqa: B006
     calls.append(None)
     return len(calls)
+
+
+class Ours(Posterior):
+    """A posterior whose subclasses have a mistake in a method."""
+
+    def __init__(self, dtype=torch.float32):
+        data = FEATURES.to(dtype), TARGETS.to(dtype)
+        super().__init__(lambda p: -5 * p.square().sum(-1), squares, data, 3, 5)
+
+
+def scaled(method, name="gradient_of"):
+    return type("Scaled", (Ours,), {name: method})()
+
+
+def drawn(scale, prior=1.0):
+    """A potential that draws 5 of the 20 examples itself."""
+
+    def gradient(self, position, chosen):
+        ours = Ours(position.dtype)
+        slope = ours.gradient_of(position, ours.gather(chosen), scale)
+        return slope + (prior - 1) * 10 * position
+
+    members = {
+        "energy": lambda self, position: Ours(position.dtype).energy(position),
+        "draw_minibatches": lambda self, position, generator, step, num_steps=1: (
+            [torch.randint(20, (len(position), 5), generator=generator)] * num_steps
+        ),
+        "gradient_given": gradient,
+        "dim": 3,
+    }
+    return type("Drawn", (Potential,), members)()
 
 
 ODD = {  # a potential, how many coordinates, and what is said
@@ -162,6 +193,67 @@ ODD = {  # a potential, how many coordinates, and what is said
         ),
         "depends on the others of its minibatch",
     ),
+    "a lag that is taken in the batch": (
+        posterior(lambda p, x, y: squares(p, x, y - y.roll(1, -1) * (y != y[:, :1]))),
+        "depends on the others of its minibatch.*a lag is a column of the data",
+    ),
+    "an example that reads the next": (
+        posterior(
+            lambda p, x, y: squares(p, x, y - nn.functional.pad(y, (0, 1))[:, 1:])
+        ),
+        "depends on the others of its minibatch",
+    ),
+    "an example that reads all before it": (
+        posterior(lambda p, x, y: squares(p, x, y.cumsum(-1)), batch_size=5),
+        "depends on the others of its minibatch",
+    ),
+    "a formula that is wrong for one example of a class of its own": (
+        posterior(
+            lambda p, x, k: k * squares(p, x, k),
+            data=(FEATURES.repeat(50, 1), 1.0 + (torch.arange(1_000) == 777)),
+            grad_log_likelihood=lambda p, x, k: (
+                x * (k - (x @ p[..., None])[..., 0])[..., None]
+            ).sum(1),
+        ),
+        "gradient is .* sign, factors and shapes",
+    ),
+    "a coordinate in a hundred that is cut off": (
+        posterior(
+            lambda p, x, y: squares(p[:, :3] + p[:, 99:].detach(), x, y), dim=100
+        ),
+        r"parameters \[99\] change the likelihood, but its gradient is zero",
+    ),
+    "a formula that forgets N/n": (
+        scaled(lambda self, p, batch, scale: Ours.gradient_of(self, p, batch, 1.0)),
+        "multiply the likelihood by the scale",
+    ),
+    "a formula that scales the prior": (
+        scaled(
+            lambda self, p, batch, scale: scale * Ours.gradient_of(self, p, batch, 1)
+        ),
+        "multiply the likelihood by the scale, and not the prior",
+    ),
+    "an energy that scales the prior": (
+        scaled(
+            lambda self, p, b, scale: scale * Ours.energy_of(self, p, b, 1), "energy_of"
+        ),
+        "multiply the likelihood by the scale, and not the prior",
+    ),
+    "a minibatch's gradient that forgets N/n": (
+        scaled(
+            lambda self, p, i: Ours.gradient_of(self, p, self.gather(i), 1.0),
+            "gradient_given",
+        ),
+        "with the scale 4, N/n, .* multiply the likelihood by the scale",
+    ),
+    "a potential's own minibatches without N/n": (
+        drawn(1.0),
+        r"on average 0\.5\d* times the gradient of all the data",
+    ),
+    "a potential's own minibatches that scale the prior": (
+        drawn(4.0, 4.0),
+        r"on average [23]\.\d* times the gradient of all the data",
+    ),
     "a start where the prior is zero": (
         Posterior(
             lambda p: torch.where(p[:, 0] > 9, 0.0, -math.inf),
@@ -243,6 +335,29 @@ OF_EACH_CHAIN = {
     name: torch.tensor([1.0, 2.0, 3.0, 4.0])
     for name in ("0.weight", "0.bias", "2.weight", "2.bias")
 }
+
+
+class Weighed(LinearRegression):
+    """Minibatches that are not uniform, and gradients that allow for it."""
+
+    def __init__(self, dtype):
+        super().__init__(FEATURES.to(dtype), TARGETS.to(dtype), batch_size=5)
+        self.chance = torch.linspace(0.5, 1.5, 20, dtype=dtype) / 20
+
+    def draw_minibatches(self, position, generator, step, num_steps=1):
+        chances = self.chance.expand(num_steps * len(position), -1)
+        chosen = torch.multinomial(chances, 5, True, generator=generator)
+        return chosen.view(num_steps, len(position), 5)
+
+    def gradient_given(self, position, minibatch):
+        if minibatch is None:
+            return super().gradient_given(position, minibatch)
+        x, y = self.gather(minibatch)
+        residuals = y - (x * position[:, None]).sum(-1)
+        weights = residuals / self.chance[minibatch] / 5
+        return position - (weights[..., None] * x).sum(1)
+
+
 RIGHT = {  # a potential of a dtype, and how many coordinates
     "double well": (lambda dtype: DoubleWell(), 1),
     "Gaussian": (
@@ -269,6 +384,8 @@ RIGHT = {  # a potential of a dtype, and how many coordinates
         ),
         3,
     ),
+    "examples that are drawn by their weight": (lambda dtype: Weighed(dtype), 3),
+    "minibatches of its own": (lambda dtype: drawn(4.0), 3),
     "a model without an energy": (
         lambda dtype: type(
             "Blind", (Potential,), {"gradient": lambda self, position: position}
@@ -295,6 +412,66 @@ RIGHT = {  # a potential of a dtype, and how many coordinates
         2,
     ),
 }
+
+
+# Parameters that are cut off, and such as only seem so
+
+
+class Body(nn.Module):
+    """A network of which some is out of sight of the gradient."""
+
+    def __init__(self, hide):
+        super().__init__()
+        self.words, self.body = nn.Embedding(300, 2), nn.Linear(2, 6)
+        self.unused, self.head, self.hide = nn.Linear(2, 2), nn.Linear(6, 2), hide
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, words):
+        hidden = torch.relu(self.body(self.words(words).mean(-2)))
+        if self.hide == "detach":
+            hidden = hidden.detach()
+        if self.hide == "item":
+            return self.scale.detach() * self.head(hidden)
+        with torch.set_grad_enabled(self.hide != "no_grad"):
+            hidden = hidden + 1
+        return self.scale * self.head(hidden)
+
+
+WORDS = torch.randint(200, (40, 5), generator=GENERATOR)
+
+
+@pytest.mark.parametrize(
+    ("hide", "names"),
+    [
+        ("detach", "'words.weight', 'body.weight', 'body.bias'"),
+        ("no_grad", "'words.weight', 'body.weight', 'body.bias'"),
+        ("item", "'scale'"),
+        ("", ""),
+    ],
+)
+@pytest.mark.parametrize("chains", [1, 4])
+def test_parameters_that_the_gradient_does_not_see_are_named(hide, names, chains):
+    """And no others: rows of words that no example has, layers that are not used."""
+    module = Body(hide)
+    posterior = NetworkPosterior(module, WORDS, WORDS[:, 0] % 2, batch_size=20)
+    start = posterior.initial_position(chains, torch.Generator().manual_seed(1))
+    if not names:
+        check_start(posterior, start, seed=0)
+        return
+    with pytest.raises(ValueError, match=rf"\[{names}\] .* requires_grad_\(False\)"):
+        check_start(posterior, start, seed=0)
+
+
+@pytest.mark.parametrize("chains", [1, 4])
+def test_units_that_are_off_are_not_cut_off(chains):
+    """Most of the units are beyond their kink for all examples, some only just."""
+    module = nn.Sequential(nn.Linear(3, 200), nn.ReLU(), nn.Linear(200, 2))
+    posterior = NetworkPosterior(module, FEATURES, (TARGETS > 0).long(), batch_size=10)
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        start = posterior.initial_position(chains, generator)
+        start[:, 600:800] = -3 * torch.rand(200, generator=generator)
+        check_start(posterior, start, seed)
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -396,6 +573,28 @@ def test_of_data_larger_than_memory_evenly_chosen_examples_are_looked_at(monkeyp
             seen.append(row)
         features[row] = 1.0
     assert seen == [0, 4, 8]
+
+
+def test_a_missing_number_is_named_and_not_the_start():
+    """All the data have a gradient that is no number, wherever the chains start."""
+    missing = TARGETS.clone()
+    missing[3] = math.nan
+    for size in (None, 19):
+        odd = posterior(squares, data=(FEATURES, missing), batch_size=size)
+        with pytest.raises(ValueError, match="a NaN or an infinity in example 3 "):
+            check_start(odd, torch.zeros(2, 3), seed=0)
+
+
+def test_no_float64_is_made_on_a_device_without_it():
+    for make in (
+        lambda: network(batch_size=4),
+        lambda: regression(torch.float32, batch_size=5),
+        lambda: posterior(squares, batch_size=5),
+        lambda: NoisyGradient(Gaussian.standard(3), 4.0),
+    ):
+        potential = make()
+        with WithoutFloat64():
+            check_start(potential, torch.zeros(2, potential.dim or 3), seed=0)
 
 
 def test_a_model_may_know_what_to_do_with_missing_numbers():
