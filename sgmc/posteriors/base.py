@@ -370,25 +370,29 @@ class DataPotential(Potential):
                     "no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
                 )
         near = position + 0.1 * (1 + position.abs()) * normal_like(position, generator)
-        self._check_scale(near, few, 2.0, lambda x: self.gradient_of(x, few, 2.0))
+        self._check_scale(near, few, None)
         if not (own or self.takes_all_data):
             minibatch = self.draw_minibatches(near, generator, 0)[0]
-            batch = self.gather(minibatch)
-            scale = self.num_examples / batch[0].shape[1]
-            given = lambda x: self.gradient_given(x, minibatch)
-            self._check_scale(near, batch, scale, given)
+            self._check_scale(near, few, minibatch)
         self._check_blind(near, few, generator)
 
     def _check_scale(
-        self,
-        position: Tensor,
-        batch: Batch,
-        scale: float,
-        gradient: Callable[[Tensor], Tensor],
+        self, position: Tensor, few: Batch, minibatch: Tensor | None
     ) -> None:
-        """Raise a ValueError unless a batch's energy and gradient are those of −log
-        p(θ) − scale·Σ log p(xᵢ | θ): at the scale 1 what forgets it looks right.
+        """Raise a ValueError unless energy and gradient of a minibatch, or of a few
+        examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
+        scale 1 what forgets it looks right.
         """
+        with torch.no_grad():
+            if minibatch is None:
+                batch, scale = few, 2.0
+                given = position, batch, scale
+                found = self.energy_of(*given), self.gradient_of(*given)
+            else:  # one copy of the minibatch at a time
+                given = position, minibatch
+                found = self.energy_given(*given), self.gradient_given(*given)
+                batch = self.gather(minibatch)
+                scale = self.num_examples / minibatch.shape[1]
 
         def by_parts(position: Tensor) -> Tensor:
             total = self.log_likelihoods(position, batch).sum(-1)
@@ -398,8 +402,6 @@ class DataPotential(Potential):
             energy, expected = differentiate(by_parts, position)
         except (ArithmeticError, ValueError, RuntimeError):  # it has no derivative
             return
-        with torch.no_grad():
-            found = self.energy_of(position, batch, scale), gradient(position)
         if not (energy.isfinite().all() and expected.isfinite().all()):
             return
         if not (agree(found[0], energy) and agree(found[1], expected, root=3)):

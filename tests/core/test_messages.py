@@ -1,5 +1,7 @@
 """What somebody who errs is told: what was given, what is allowed, and what to do."""
 
+import warnings
+
 import pytest
 import torch
 from torch.distributions import Bernoulli as Coin
@@ -10,8 +12,15 @@ from torch.utils.data import DataLoader, TensorDataset
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.models import NamedPosterior, Posterior
-from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior
+from sgmc.posteriors import (
+    Bernoulli,
+    LinearRegression,
+    LogisticRegression,
+    NetworkPosterior,
+)
+from sgmc.potentials import Potential
 from sgmc.tuning import default_kernel
+from sgmc.tuning.defaults import _without_negative
 
 GENERATOR = torch.Generator().manual_seed(0)
 X = torch.randn(60, 3, generator=GENERATOR)
@@ -163,3 +172,52 @@ def test_weights_at_random_are_told_from_a_mode():
     many = 4 * torch.randn(1, 8, generator=torch.Generator().manual_seed(1))
     with pytest.warns(UserWarning, match=r"no mode.*standard deviations.*find_mode"):
         default_kernel(network(targets=Y.long(), batch_size=10), many)
+
+
+UNITS = torch.stack(  # a constant, a year, an income
+    [
+        torch.ones(200),
+        torch.linspace(1950, 2000, 200),
+        30_000 * torch.randn(200, generator=GENERATOR).exp(),
+    ],
+    1,
+).double()
+
+
+def test_columns_in_large_units_are_named_and_not_called_flat():
+    model = LinearRegression(UNITS, torch.randn(200, generator=GENERATOR).double())
+    with pytest.warns(UserWarning, match=r"column 2 of tensor 0.*Standardise") as told:
+        default_kernel(model, model.mean[None])
+    assert len(told) == 1 and "downwards" not in str(told[0].message)
+    centred = (UNITS[:, 1:] - UNITS[:, 1:].mean(0)) / UNITS[:, 1:].std(0)
+    model = LinearRegression(centred, torch.ones(200).double())
+    with warnings.catch_warnings(action="error"):
+        default_kernel(model, model.mean[None])
+    saddle = type("Saddle", (Potential,), {"energy": lambda self, x: x[:, 0] ** 2})()
+    with pytest.warns(UserWarning, match="flat or curves downwards in 1 of 2"):
+        default_kernel(saddle, torch.zeros(1, 2, dtype=torch.float64))
+
+
+def test_rounding_below_zero_is_not_called_a_noise_variance():
+    below = torch.tensor([[1.0, 1.00001], [1.00001, 1.0]])
+    repaired = _without_negative(below)
+    assert torch.linalg.eigvalsh(repaired.double()).min() >= -1e-7
+    torch.testing.assert_close(repaired, below, atol=1e-5, rtol=0)
+    assert _without_negative(torch.eye(2)).equal(torch.eye(2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: LinearRegression(X.bfloat16(), Y.bfloat16()),
+        lambda: default_kernel(
+            LogisticRegression(X.bfloat16(), Y.bfloat16()), torch.zeros(1, 3).bfloat16()
+        ),
+        lambda: default_kernel(
+            LogisticRegression(X.half(), Y.half()), torch.zeros(1, 3).half()
+        ),
+    ],
+)
+def test_half_precision_is_named_where_a_matrix_is_factorised(call):
+    with pytest.raises(ValueError, match=r"torch.float32 or torch.float64, .*float16"):
+        call()
