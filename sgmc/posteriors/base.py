@@ -329,24 +329,14 @@ class DataPotential(Potential):
         elif not self.takes_all_data:
             seed, size = generator.initial_seed(), self.batch_size or self.num_examples
             check_rule(self.minibatches, self.num_examples, size, seed, self.data)
-        few, start = self.few(), position[:1]
-        near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-        half = few[0].shape[1] // 2
+        few = self.few()
 
-        def look() -> tuple[Tensor, ...]:
-            of = lambda batch: self.log_likelihoods(near, batch)[0]
-            turned = of([x.flip(1) for x in few]).flip(0)
-            # of one alone the arithmetic of a module may be another, and its rounding
-            parts = slice(0, half), slice(half, None)
-            fewer = torch.cat(
-                [of([x[:, part] for x in few]) for part in parts[not half :]]
-            )
-            given = self.log_prior(position), self.log_likelihoods(position, few)
-            return *given, of(few), turned, fewer
+        def densities(position: Tensor) -> tuple[Tensor, Tensor]:
+            return self.log_prior(position), self.log_likelihoods(position, few)
 
         with torch.no_grad():
             try:
-                prior, likelihood, among, *others = evaluate(look, position)
+                prior, likelihood = evaluate(lambda: densities(position), position)
             except NotImplementedError:
                 return
         for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
@@ -357,8 +347,52 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        hows = "in another order", "among half as many"
-        for other, where in zip(others, hows, strict=True):
+        direction = (1 + position.abs()) * normal_like(position, generator)
+        for distance in (0.1, 0.001, 0.0):  # not as far as beyond the end of a support
+            near = position + distance * direction
+            with torch.no_grad():
+                try:
+                    if all(value.isfinite().all() for value in densities(near)):
+                        break
+                except (ArithmeticError, ValueError, RuntimeError):
+                    continue
+        self._check_order(near[:1], few)
+        self._check_scale(near, few, None)
+        if not (own or self.takes_all_data):
+            minibatch = self.draw_minibatches(near, generator, 0)[0]
+            self._check_scale(near, few, minibatch)
+        with torch.no_grad():
+            try:
+                names = self._blind(near, few, generator)
+            except (ArithmeticError, ValueError, RuntimeError):  # beyond a support
+                return
+        if names is not None:
+            raise ValueError(
+                f"parameters {names[:20]} change the likelihood, but its gradient is "
+                "zero in them, so that their samples would be those of the prior: "
+                "something cuts them off, as .detach(), .data, .item() and "
+                "torch.no_grad() do. Freeze them, by requires_grad_(False), or leave "
+                "the cut away"
+            )
+
+    def _check_order(self, position: Tensor, few: Batch) -> None:
+        """Raise a ValueError if log p(xᵢ | θ) at a position ``(1, dim)`` depends on
+        which examples are before and behind it.
+        """
+
+        def of(change: Callable[[Tensor], Tensor]) -> Tensor:
+            return self.log_likelihoods(position, tuple(map(change, few)))[0]
+
+        half = few[0].shape[1] // 2
+        with torch.no_grad():
+            among = of(lambda x: x)
+            turned = of(lambda x: x.flip(1)).flip(0)
+            halves = [of(lambda x: x[:, half:])]
+            if half:
+                halves.insert(0, of(lambda x: x[:, :half]))
+        hows = ("in another order", turned), ("among half as many", torch.cat(halves))
+        for where, other in hows:
+            # of fewer the arithmetic of a module may be another, and its rounding
             if not agree(other, among):
                 place = int((other - among).abs().argmax())
                 raise ValueError(
@@ -369,12 +403,6 @@ class DataPotential(Potential):
                     "example before or behind it (a lag is a column of the data), and "
                     "no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
                 )
-        near = position + 0.1 * (1 + position.abs()) * normal_like(position, generator)
-        self._check_scale(near, few, None)
-        if not (own or self.takes_all_data):
-            minibatch = self.draw_minibatches(near, generator, 0)[0]
-            self._check_scale(near, few, minibatch)
-        self._check_blind(near, few, generator)
 
     def _check_scale(
         self, position: Tensor, few: Batch, minibatch: Tensor | None
@@ -383,25 +411,25 @@ class DataPotential(Potential):
         examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
         scale 1 what forgets it looks right.
         """
-        with torch.no_grad():
-            if minibatch is None:
-                batch, scale = few, 2.0
-                given = position, batch, scale
-                found = self.energy_of(*given), self.gradient_of(*given)
-            else:  # one copy of the minibatch at a time
-                given = position, minibatch
-                found = self.energy_given(*given), self.gradient_given(*given)
-                batch = self.gather(minibatch)
-                scale = self.num_examples / minibatch.shape[1]
+        scale = 2.0 if minibatch is None else self.num_examples / minibatch.shape[1]
 
         def by_parts(position: Tensor) -> Tensor:
             total = self.log_likelihoods(position, batch).sum(-1)
             return -self.log_prior(position) - scale * total
 
         try:
+            with torch.no_grad():
+                if minibatch is None:
+                    given = position, few, scale
+                    found = self.energy_of(*given), self.gradient_of(*given)
+                else:
+                    given = position, minibatch
+                    found = self.energy_given(*given), self.gradient_given(*given)
+            # one copy of the minibatch at a time
+            batch = few if minibatch is None else self.gather(minibatch)
             energy, expected = differentiate(by_parts, position)
-        except (ArithmeticError, ValueError, RuntimeError):  # it has no derivative
-            return
+        except (ArithmeticError, ValueError, RuntimeError):
+            return  # beyond a support, or it has no derivative
         if not (energy.isfinite().all() and expected.isfinite().all()):
             return
         if not (agree(found[0], energy) and agree(found[1], expected, root=3)):
@@ -417,12 +445,16 @@ class DataPotential(Potential):
                 "likelihood by the scale, and not the prior"
             )
 
-    def _check_blind(self, position: Tensor, few: Batch, generator: Generator) -> None:
-        """Raise a ValueError if in most chains the likelihood changes along coordinates
-        in which the gradient has no likelihood, at both ends of the way.
+    def _blind(
+        self, position: Tensor, few: Batch, generator: Generator
+    ) -> list[Any] | None:
+        """Name the parameters along which in most chains the likelihood changes, though
+        the gradient has no likelihood in them at both ends of the way; None if there
+        are none.
 
-        At the smallest way a unit that is off by a rectifier, or a threshold, stays on
-        its side, but for one chain alone in 10⁴; what is switched on has a gradient.
+        At the shortest way a unit that a rectifier has switched off, or a threshold,
+        stays on its side, but for one chain alone in 10⁴; what is switched on has a
+        gradient.
         """
 
         def blind(position: Tensor) -> Tensor:
@@ -436,35 +468,22 @@ class DataPotential(Potential):
             large = change > 16 * torch.finfo(change.dtype).eps * (1 + before.abs())
             return bool(large.any(-1).float().mean() > 0.5), to
 
-        with torch.no_grad():
-            unseen, before = blind(position), self.log_likelihoods(position, few)
-            for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
-                for _ in range(10):
-                    changed, to = moved(unseen, distance)
-                    still = unseen & blind(to)
-                    if not changed or torch.equal(still, unseen):
-                        break
-                    unseen = still
-                if not changed:
-                    return
+        unseen, before = blind(position), self.log_likelihoods(position, few)
+        for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
+            for _ in range(10):
+                changed, to = moved(unseen, distance)
+                still = unseen & blind(to)
+                if not changed or torch.equal(still, unseen):
+                    break
+                unseen = still
+            if not changed:
+                return None
         cut = getattr(self, "parameters_of", None)  # by names, of a model that has some
         cut = cut or getattr(getattr(self, "parameters", None), "cut", None)
-        coordinates = torch.arange(len(unseen), device=unseen.device)
-        pieces = (
-            cut(coordinates) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
-        )
-        names = []
-        for name, piece in pieces.items():
-            alone = torch.isin(coordinates, piece) & unseen
-            with torch.no_grad():
-                if moved(alone, 1e-3)[0]:
-                    names.append(name)
-        raise ValueError(
-            f"parameters {names[:20]} change the likelihood, but its gradient is zero "
-            "in them, so that their samples would be those of the prior: something "
-            "cuts them off, as .detach(), .data, .item() and torch.no_grad() do. "
-            "Freeze them, by requires_grad_(False), or leave the cut away"
-        )
+        places = torch.arange(len(unseen), device=unseen.device)
+        pieces = cut(places) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
+        masks = {name: torch.isin(places, piece) for name, piece in pieces.items()}
+        return [name for name, mask in masks.items() if moved(mask & unseen, 1e-3)[0]]
 
 
 class GaussianPrior(DataPotential):

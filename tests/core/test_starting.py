@@ -147,6 +147,13 @@ ODD = {  # a potential, how many coordinates, and what is said
         potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: 2 * p),
         "but differentiation of its energy gives",
     ),
+    "a coordinate in a hundred without a gradient": (
+        potential(
+            lambda p: (p[:, :99].pow(2).sum(-1) + 3 * (1 + p[:, 99].detach()) ** 2) / 2,
+            dim=100,
+        ),
+        "in coordinates 99 to 99: part of it is cut off",
+    ),
     "a gradient of one coordinate for all": (
         potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: p[:, :1].expand_as(p)),
         "in coordinate 1 of chain",
@@ -168,7 +175,7 @@ ODD = {  # a potential, how many coordinates, and what is said
     "no energy at all": (potential(None), "cannot take a position of shape"),
     "a log-likelihood transposed": (
         posterior(lambda p, x, y: squares(p, x, y).mT, batch_size=3),
-        r"one number for each example, .*\(1, 4\), but it returned \(4, 1\)",
+        r"one number for each example, .*\(3, 4\), but it returned \(4, 3\)",
     ),
     "a log-likelihood summed": (
         posterior(lambda p, x, y: squares(p, x, y).sum(-1)),
@@ -804,3 +811,19 @@ def test_an_error_that_every_chain_has_is_raised_as_it_is():
         warnings.simplefilter("error")
         with pytest.raises(RuntimeError, match="ValueError: broken"):
             sample(HMC(0.1, 3), Broken(), torch.zeros(4, 1), 100)
+
+
+def test_a_likelihood_that_raises_beyond_its_support_is_let_through():
+    """And one whose support ends at its data, near which the chains start."""
+    exponential = torch.distributions.Exponential
+    raises = posterior(
+        lambda p, x, y: exponential(p).log_prob(y.abs()), dim=1, batch_size=5
+    )
+    for start in (1e-4, 1.0):
+        check_start(raises, torch.full((2, 1), start), seed=0)
+    ends = posterior(
+        lambda p, x, y: torch.where(y.abs() < p, -p.log(), -math.inf),
+        dim=1,
+        batch_size=5,
+    )
+    check_start(ends, TARGETS.abs().max() + torch.full((2, 1), 1e-3), seed=0)
