@@ -70,13 +70,19 @@ def by_calls(calls=[]):  # noqa: B006
 class Ours(Posterior):
     """A posterior whose subclasses have a mistake in a method."""
 
-    def __init__(self, dtype=torch.float32):
-        data = FEATURES.to(dtype), TARGETS.to(dtype)
-        super().__init__(lambda p: -5 * p.square().sum(-1), squares, data, 3, 5)
+    def __init__(self, dtype=torch.float32, times=1):
+        data = FEATURES.to(dtype).repeat(times, 1), TARGETS.to(dtype).repeat(times)
+        super().__init__(
+            lambda p: -5 * p.square().sum(-1),
+            squares,
+            data,
+            3,
+            5 if times == 1 else 10 * times,
+        )
 
 
-def scaled(method, name="gradient_of"):
-    return type("Scaled", (Ours,), {name: method})()
+def scaled(method, name="gradient_of", times=1):
+    return type("Scaled", (Ours,), {name: method})(times=times)
 
 
 def drawn(scale, prior=1.0):
@@ -239,6 +245,20 @@ ODD = {  # a potential, how many coordinates, and what is said
             lambda self, p, batch, scale: scale * Ours.gradient_of(self, p, batch, 1)
         ),
         "multiply the likelihood by the scale, and not the prior",
+    ),
+    "a formula that scales a prior which minibatches of thousands hide": (
+        scaled(
+            lambda self, p, batch, scale: scale * Ours.gradient_of(self, p, batch, 1),
+            times=1_000,
+        ),
+        "with the scale 2, .* and not the prior",
+    ),
+    "an example that is weighed by its place": (
+        posterior(
+            lambda p, x, y: squares(p, x, y) * (1 + torch.arange(y.shape[1]) % 2),
+            batch_size=8,
+        ),
+        "depends on the others of its minibatch.* in another order",
     ),
     "an energy that scales the prior": (
         scaled(
