@@ -356,6 +356,10 @@ class DataPotential(Potential):
                         break
                 except (ArithmeticError, ValueError, RuntimeError):
                     continue
+        with torch.no_grad():
+            twice = zip(densities(near), densities(near), strict=True)
+            if not all(agree(*values) for values in twice):
+                return  # random, which a look at the energy says
         self._check_order(near[:1], few)
         self._check_scale(near, few, None)
         if not (own or self.takes_all_data):
@@ -369,10 +373,9 @@ class DataPotential(Potential):
         if names is not None:
             raise ValueError(
                 f"parameters {names[:20]} change the likelihood, but its gradient is "
-                "zero in them, so that their samples would be those of the prior: "
-                "something cuts them off, as .detach(), .data, .item() and "
-                "torch.no_grad() do. Freeze them, by requires_grad_(False), or leave "
-                "the cut away"
+                "zero in them, so that their samples would be those of the prior: they "
+                "are cut off, as by .detach(), .data, .item() or torch.no_grad(). "
+                "Freeze them, by requires_grad_(False), or leave the cut away"
             )
 
     def _check_order(self, position: Tensor, few: Batch) -> None:
