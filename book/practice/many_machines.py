@@ -392,7 +392,7 @@ claim(
 # ```{literalinclude} ../../sgmc/machines/cluster.py
 # :language: python
 # :pyobject: sample_all
-# :start-at: settings = {"num_samples"
+# :start-at: number = len(potentials)
 # :dedent: 4
 # ```
 #

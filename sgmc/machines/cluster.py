@@ -1,24 +1,21 @@
 """Pieces of work on many machines, by Dask: ``pip install ".[cluster]"`` in a
 checkout.
 
-A piece is a shard of a posterior, a chain, or a seed of an experiment. Every function
-here takes a ``distributed.Client``: that of :func:`workers` on one machine, or
-``Client("tcp://scheduler:8786")`` on a cluster, with workers of one thread each (``dask
-worker tcp://scheduler:8786 --nthreads 1``). The result of a piece depends on the piece
-alone, not on who works on it or how many workers there are."""
+A piece is a shard of a posterior, a chain, or a seed of an experiment. A client is that
+of :func:`workers` on one machine, or ``distributed.Client("tcp://scheduler:8786")`` on
+a cluster, with workers of one thread each (``dask worker tcp://scheduler:8786
+--nthreads 1``). The result of a piece depends on the piece alone: not on the worker
+that computes it, nor on the number of workers."""
 
-import logging
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
-from sgmc.checks import check_count, check_instance
+from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
@@ -29,28 +26,6 @@ from sgmc.sampling import sample
 if TYPE_CHECKING:
     from distributed import Client
 
-PATIENCE = 300  # seconds that a cluster may need for its first worker
-# On a busy machine a worker may take a minute to start anew: by default Dask would give
-# it up for good after a quarter of that. Data travel with their pieces on purpose.
-_SETTINGS = {
-    "distributed.deploy.lost-worker-timeout": "1 day",
-    "distributed.comm.timeouts.connect": "5 minutes",
-    "distributed.comm.timeouts.tcp": "5 minutes",
-    "distributed.admin.large-graph-warning-threshold": "1 TiB",
-}
-_HOME = uuid.uuid4().hex  # another one in every process
-
-
-def _distributed():
-    try:
-        import distributed
-    except ImportError as error:
-        raise ImportError(
-            "sgmc.machines.cluster needs Dask's scheduler: pip install "
-            '".[cluster]" in a checkout, or pip install distributed'
-        ) from error
-    return distributed
-
 
 @contextmanager
 def workers(number: int, processes: bool = True) -> Iterator["Client"]:
@@ -60,94 +35,53 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
     Processes start anew, so that a script must call this under ``if __name__ ==
     "__main__":``; a notebook need not.
 
-    Raises:
-        ImportError: if Dask's package ``distributed`` is not installed.
-
     Example:
         >>> with workers(2, processes=False) as client:
         ...     run_all(client, abs, [3, -4])
         [3, 4]
     """
     check_count("number", number)
-    distributed = _distributed()
     from dask import config
+    from distributed import Client
 
-    with config.set(_SETTINGS):
+    # A busy machine may need a minute to start a worker anew, and data travel with
+    # their pieces on purpose. Any port: there may be another cluster.
+    settings = {
+        "distributed.deploy.lost-worker-timeout": "1 day",
+        "distributed.admin.large-graph-warning-threshold": "1 TiB",
+    }
+    few = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with config.set(settings):
         with warnings.catch_warnings():  # only while the workers start
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
-            cluster = distributed.LocalCluster(
-                n_workers=number,
-                threads_per_worker=1,
-                processes=processes,
-                dashboard_address=":0",  # any port: there may be another cluster
-                silence_logs=logging.CRITICAL,  # of workers that Dask restarts
-            )
-        with cluster, distributed.Client(cluster) as client:
+            client = Client(processes=processes, **few)
+        with client:
             yield client
 
 
 def as_they_come(
     client: "Client", function: Callable, data: Sequence, *arguments: Sequence
-) -> Iterator[tuple[int, object]]:
+) -> Iterator[tuple[int, Any]]:
     """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some
-    worker, and yield results as they come.
+    worker, and yield j and the result as they come.
 
     A worker that dies loses its unfinished pieces, which begin again on another; a
     result that was yielded is never computed a second time.
 
-    Args:
-        client: of the cluster.
-        function: what to compute; it must not depend on anything but its arguments.
-        data: the large part of each piece.
-        arguments: further arguments, each with one for every piece.
-
-    Yields:
-        The number of a piece and its result.
-
     Raises:
-        RuntimeError: if a piece loses four workers, Dask's ``allowed-failures`` and one
-            more, or no worker comes within five minutes.
-        Exception: what the function raises in a piece; the others are given up.
+        ValueError: if there is not one of each argument for each piece.
+        Exception: what the function raises in a piece, with a note that has its number;
+            the other pieces are given up.
     """
-    distributed = _distributed()
-    from dask import config
+    from distributed import as_completed
 
-    check_instance("client", client, distributed.Client, "distributed.Client()")
-    for number, argument in enumerate(arguments):
-        if len(argument) != len(data):
-            raise ValueError(
-                f"arguments must have one for each of {len(data)} pieces, but those "
-                f"at {number} are {len(argument)}"
-            )
+    pieces = list(zip(data, *arguments, strict=True))
+    work = partial(_work, function)
+    futures = client.map(work, range(len(pieces)), pieces, pure=False, key="piece")
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError as error:
-        raise RuntimeError(
-            f"the cluster has had no worker for {PATIENCE} seconds: start some, by "
-            f"dask worker {getattr(client.scheduler, 'address', None)} --nthreads 1"
-        ) from error
-    with config.set(_SETTINGS):
-        futures = client.map(
-            partial(_work, _HOME, function),
-            *map(list, (data, *arguments)),
-            pure=False,
-            key="piece",
-        )
-    pieces = {future: piece for piece, future in enumerate(futures)}
-    try:
-        for future in distributed.as_completed(futures):
-            piece = pieces[future]
-            try:
-                result, remarks = future.result()
-            except distributed.KilledWorker as error:
-                raise RuntimeError(
-                    f"piece {piece} lost its worker again and again: something ends "
-                    "the workers, such as a lack of memory"
-                ) from error
+        for future, found in as_completed(futures, with_results=True):
             future.release()
-            for remark in remarks:
-                warnings.warn(f"piece {piece}: {remark}", stacklevel=2)
-            yield piece, result
+            yield found
     finally:
         client.cancel(futures)
 
@@ -159,7 +93,15 @@ def run_all(
     and list the results in the order of the pieces.
     """
     found = dict(as_they_come(client, function, data, *arguments))
-    return [found[piece] for piece in range(len(data))]
+    return [found[piece] for piece in range(len(found))]
+
+
+def _work(function: Callable, piece: int, given: tuple) -> tuple[int, Any]:
+    try:
+        return piece, function(*given)
+    except Exception as error:
+        error.add_note(f"in piece {piece}")
+        raise
 
 
 def sample_all(
@@ -169,10 +111,9 @@ def sample_all(
     positions: Sequence[Tensor],
     num_samples: int,
     *,
-    warm_up: int = 0,
-    thinning: int = 1,
     seed: int = 0,
     checkpoints: Sequence[Store] | None = None,
+    **settings: Any,
 ) -> list[Draws]:
     """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one
     potential again and again for parallel chains, with seeds that follow from ``seed``
@@ -183,21 +124,17 @@ def sample_all(
         kernel: for all pieces, or one for each.
         potentials: the target of each piece.
         positions: where its chains start, each ``(chains, dim)``.
-        num_samples: this and what follows as :func:`sgmc.sampling.sample` takes it.
-        warm_up: likewise.
-        thinning: likewise.
+        num_samples: of each chain.
         seed: of all pieces together.
         checkpoints: for each piece where it is saved, and goes on if it loses its
             worker, by an absolute path that all workers see.
+        settings: others of :func:`sgmc.sampling.sample`, such as ``warm_up``.
 
     Returns:
         The draws of each piece.
 
-    Raises:
-        ValueError: if there is not one kernel, or one start, for each potential.
-        DivergenceError: if a piece diverges; the others are given up.
-
     Example:
+        >>> import torch
         >>> from sgmc.kernels import HMC
         >>> from sgmc.targets import Gaussian
         >>> targets, starts = [Gaussian.standard(2)] * 3, [torch.zeros(4, 2)] * 3
@@ -208,30 +145,12 @@ def sample_all(
     """
     number = len(potentials)
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
-    settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
-    each = []
-    for piece in range(number):
-        own = {"seed": derived_seed(seed, f"piece {piece}"), "progress": False}
-        saved = {} if checkpoints is None else {"checkpoint": checkpoints[piece]}
-        each.append(settings | own | saved)
-    starts = [position.clone() for position in positions]  # views would take all along
-    return run_all(client, _sample, potentials, kernels, starts, each)
+    seeds = [derived_seed(seed, f"piece {piece}") for piece in range(number)]
+    saved = [None] * number if checkpoints is None else checkpoints
+    work = partial(_sample, num_samples=num_samples, **settings)
+    return run_all(client, work, kernels, potentials, positions, seeds, saved)
 
 
-def _sample(
-    potential: Potential, kernel: Kernel, position: Tensor, settings: dict
-) -> Draws:
-    return sample(kernel, potential, position, **settings)
-
-
-def _work(
-    home: str, function: Callable, datum: object, *arguments: object
-) -> tuple[object, list[str]]:
-    """Do a piece of work, and send home the warnings, which nobody would see there."""
-    # a thread of the process at home, whose filters belong to all threads
-    if home == _HOME:
-        return function(datum, *arguments), []
-    torch.set_num_threads(1)
-    with warnings.catch_warnings(record=True) as caught:
-        result = function(datum, *arguments)
-    return result, [str(warning.message) for warning in caught]
+def _sample(kernel, potential, position, seed, checkpoint, **settings) -> Draws:
+    own = {"seed": seed, "checkpoint": checkpoint, "progress": False}
+    return sample(kernel, potential, position, **own, **settings)
