@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -587,16 +588,11 @@ def roofline(turns: int, seed: int) -> dict:
         lambda: means.gradient(many),
     )
     if mixture.has_compiler():
-        from sgmc.compiled import CompiledInPlace
-
-        compiled, out = (
-            CompiledInPlace(lambda potential, x, to: to.copy_(potential.gradient(x))),
-            torch.empty_like(many),
-        )
+        compiled = torch.compile(means.gradient, fullgraph=True)
         put(
             "mixture's gradient, compiled",
             mixture_counts(200, 10_000),
-            lambda: compiled(means, many, out),
+            lambda: compiled(many),
         )
     one = many[:1].clone()
     put("mixture's gradient, 1 chain", mixture_counts(200), lambda: means.gradient(one))
@@ -687,16 +683,8 @@ def precision(turns: int, seed: int) -> dict:
             lambda p=means, x=many: p.gradient(x)
         )
         if compiled:
-            from sgmc.compiled import CompiledInPlace
-
-            made, out = (
-                CompiledInPlace(
-                    lambda potential, x, to: to.copy_(potential.gradient(x))
-                ),
-                torch.empty_like(many),
-            )
-            functions[f"compiled, {str(dtype).removeprefix('torch.')}"] = (
-                lambda m=made, p=means, x=many, o=out: m(p, x, o)
+            functions[f"compiled, {str(dtype).removeprefix('torch.')}"] = partial(
+                torch.compile(means.gradient, fullgraph=True), many
             )
     found["mixture"] = per_call(functions, turns)
     found["products"] = products(turns, seed)

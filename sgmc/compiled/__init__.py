@@ -2,7 +2,6 @@
 nothing else in the package needs a compiler.
 """
 
-from sgmc.compiled.in_place import CompiledInPlace
 from sgmc.compiled.sghmc import CompiledSGHMC
 
-__all__ = ["CompiledInPlace", "CompiledSGHMC"]
+__all__ = ["CompiledSGHMC"]

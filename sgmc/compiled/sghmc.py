@@ -1,11 +1,18 @@
 """SGHMC, compiled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
-from sgmc.compiled.in_place import CompiledInPlace
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map_only
+
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.noise import OnlineNoise
+
+_AT_MOST = 16  # potentials and forms of tensors for which a kernel is compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +23,8 @@ class CompiledSGHMC(SGHMC):
     Its samples are those of SGHMC of the same seed, up to rounding. Compiling takes
     from seconds to a minute, once, and needs a C++ compiler, and a potential whose
     gradient has no Python that depends on values. It pays where a step takes less than
-    about 0.1 ms.
+    about 0.1 ms. It is compiled anew for another potential, told by its identity and
+    that of its attributes, and for tensors of another form.
 
     Raises:
         ValueError: if a parameter is out of its range, the step size a schedule, or the
@@ -41,15 +49,75 @@ class CompiledSGHMC(SGHMC):
             )
 
     @cached_property
-    def _compiled(self) -> CompiledInPlace:
-        noise = self.injected_noise()
-        _ = self._mass.inverse, self._damping  # numbers, before tensors are traced
-        return CompiledInPlace(
-            lambda *given: SGHMC.trajectory(self, *given, noise=noise)
-        )
+    def _compiled(self) -> dict[tuple, tuple[Callable, list]]:
+        return {}
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
         """Take steps of Algorithm 2 on given random numbers, compiled; position and
         momentum are overwritten.
+
+        Raises:
+            RuntimeError: if they cannot be compiled, with one sentence that says why.
         """
-        self._compiled(potential, position, momentum, minibatches, normals)
+        given = position, momentum, minibatches, normals
+        leaves, things = tree_leaves(given), _things(potential)
+        forms = (x if x is None else (x.shape, x.stride(), x.dtype) for x in leaves)
+        key = (*map(id, things), position.device, *forms)
+        tensors = [x for x in leaves if x is not None]
+        if key not in self._compiled:
+            if len(self._compiled) == _AT_MOST:
+                raise RuntimeError(
+                    "CompiledSGHMC is for one potential and few shapes of its "
+                    f"positions, but {_AT_MOST + 1} were met, as in a Gibbs "
+                    "kernel, where every step has a potential of its own: take SGHMC"
+                )
+
+            def steps(*places: Tensor) -> None:
+                left = iter(places)
+                replaced = tree_map_only(Tensor, lambda _: next(left), given)
+                SGHMC.trajectory(self, potential, *replaced, noise=noise)
+
+            _ = self._mass.inverse, self._damping  # numbers, before tensors are traced
+            # things are kept, so that nothing else gets their identities
+            self._compiled[key] = _compile(steps, tensors), things
+        self._compiled[key][0](*tensors)
+
+
+def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
+    """Compile a function of tensors that it overwrites by PyTorch's Inductor, whole or
+    not at all.
+    """
+    # Not by torch.compile, whose every call checks again all that it saw on its
+    # way, and takes as long as a hundred steps.
+    from torch._inductor import compile as compile_graph
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    needed = (
+        "a potential whose gradient is a formula of tensor operations, without Python "
+        "that depends on their values: take SGHMC"
+    )
+    try:
+        with torch.no_grad():
+            trace = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)
+            graph = trace(*tensors)
+            needed = (
+                "a C++ compiler that works here, such as g++ with Python's headers, "
+                "and a gradient of operations that it can be given: install one, or "
+                "take SGHMC"
+            )
+            return cast(Callable, compile_graph(graph, cast(Any, tensors)))
+    except Exception as error:
+        first = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise RuntimeError(
+            f"CompiledSGHMC needs {needed} ({type(error).__name__}: {first})"
+        ) from error
+
+
+def _things(potential: object) -> list:
+    """List a potential and its attributes, and the attributes of those that are
+    potentials themselves.
+    """
+    things = [potential]
+    for value in vars(potential).values():
+        things += _things(value) if hasattr(value, "gradient_given") else [value]
+    return things

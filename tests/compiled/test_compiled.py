@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.compiled import CompiledInPlace, CompiledSGHMC
-from sgmc.compiled.in_place import _AT_MOST
+from sgmc.compiled import CompiledSGHMC
+from sgmc.compiled import sghmc as compiled
 from sgmc.kernels import SGHMC
 from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
@@ -85,7 +85,7 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     expected, expected_info = run_with_info(eager, potential, START, 6)
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
     assert info == expected_info == (18, None, None)
-    assert kernel._compiled.num_compiled == 1
+    assert len(kernel._compiled) == 1
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_other_shapes_and_another_potential_are_compiled_anew():
             run_with_info(each, potential, start, 2) for each in (kernel, eager)
         )
         assert_same(state, expected, rtol=1e-12, atol=1e-12)
-        assert kernel._compiled.num_compiled == num_compiled
+        assert len(kernel._compiled) == num_compiled
 
     assert_the_same(potential, START, 1)
     # another number of chains, laid out by columns
@@ -181,18 +181,14 @@ def test_a_missing_compiler_is_told_in_one_sentence(monkeypatch, tmp_path):
 
 def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
     """As in a Gibbs kernel; without compiling anything, which is not what is tested."""
-    monkeypatch.setattr(
-        CompiledInPlace,
-        "_compile",
-        lambda self, potential, arguments, tensors: lambda *tensors: None,
-    )
+    monkeypatch.setattr(compiled, "_compile", lambda *given: lambda *tensors: None)
     kernel = CompiledSGHMC(0.1, 2.0)
     state = kernel.init(NOISY, START, generator_of(0))
-    for _ in range(_AT_MOST):
+    for _ in range(compiled._AT_MOST):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
     with pytest.raises(
         RuntimeError,
-        match=rf"one potential.*{_AT_MOST + 1}",
+        match=rf"one potential.*{compiled._AT_MOST + 1}",
     ):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
 
