@@ -193,6 +193,35 @@ def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
 
 
+def test_each_form_of_the_arguments_is_compiled_once(monkeypatch):
+    """Told by shape, strides, type and number, and by the potential and what it has;
+    the numbers alone are no form. Nothing is compiled here.
+    """
+    monkeypatch.setattr("sgmc.compiled.sghmc._compile", lambda *_: lambda *tensors: 0)
+    kernel, well = CompiledSGHMC(0.1, 2.0), DoubleWell()
+    one, wide = torch.zeros(3, 2), torch.zeros(3, 4)
+    forms = [
+        (well, one, [None]),
+        (well, one.double(), [None]),
+        (well, torch.zeros(2, 3), [None]),
+        (well, wide[:, ::2], [None]),
+        (well, torch.zeros(3, 2, device="meta"), [None]),
+        (well, one, [None, None]),
+        (well, one, [one]),
+        (NoisyGradient(well, 1.0), one, [one]),
+        (NoisyGradient(well, 1.0), one, [one]),
+    ]
+
+    def number(potential, place, minibatches):
+        kernel.trajectory(potential, place, place, minibatches, [place], noise=None)
+        return len(kernel._compiled)
+
+    assert [number(*form) for form in forms] == list(range(1, len(forms) + 1))
+    assert {number(*form) for form in [*forms, (well, one + 1, [None])]} == {len(forms)}
+    forms[-1][0].noise_variance = 2.0
+    assert number(*forms[-1]) == len(forms) + 1
+
+
 def test_an_online_estimate_is_refused():
     with pytest.raises(ValueError, match=r"noise_estimate.*OnlineNoise"):
         CompiledSGHMC(0.1, 2.0, OnlineNoise())

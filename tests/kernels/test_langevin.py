@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels import SGLD
+from sgmc.kernels import SGHMC, SGLD
 from tests.fakes import (
     DOUBLE,
     NOISY,
@@ -140,3 +140,22 @@ def test_the_schedule_is_asked_for_the_number_of_steps_taken():
         torch.testing.assert_close(state.position, position)
         assert info.step_size == step_size
     assert asked == [0, 1, 2]
+
+
+@pytest.mark.parametrize("make", [SGLD, lambda *a, **k: SGHMC(*a, friction=1.0, **k)])
+def test_a_density_is_meant_where_the_step_stays_and_there_is_noise(make):
+    """Under a schedule, or without noise, samples have none."""
+    assert make(0.1, temperature=0.5).target_temperature() == 0.5
+    assert make(lambda step: 0.1, temperature=0.5).target_temperature() is None
+    assert make(0.1, temperature=0.0).target_temperature() is None
+    assert make(lambda step: 0.1, temperature=0.0).target_temperature() is None
+
+
+def test_each_step_of_a_schedule_is_checked():
+    """Zero is the end of one, and less a mistake, wherever it comes."""
+    kernel = SGLD(lambda step: [0.2, 0.1, 0.0, -0.1, math.nan][step])
+    assert [kernel.step_size_at(step) for step in range(3)] == [0.2, 0.1, 0.0]
+    for step in (3, 4):
+        with pytest.raises(ValueError, match=r"step_size.*at least 0"):
+            kernel.step_size_at(step)
+    assert SGLD(0.3).step_size_at(10**9) == 0.3
