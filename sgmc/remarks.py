@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix
 from sgmc.noise import OnlineNoise
-from sgmc.potentials import Potential
+from sgmc.potentials import ERRORS, Potential
 from sgmc.randomness import derived_seed
 
 # steps of a chain that stands still, samples of one alone; samples of one that is
@@ -187,7 +187,7 @@ def remark_growth(samples: Tensor) -> list[str]:
     return [
         "the samples are too wide, and grow without end: in the second half of the run "
         f"the distance from one to the next grew {grown:.3g}-fold, and in each tenth "
-        "of it. Take a smaller step_size; or the sign of U is wrong, or a prior missing"
+        "of it. Take a smaller step_size; or the sign may be wrong, or a prior missing"
     ]
 
 
@@ -354,7 +354,7 @@ def remark_target(
             few = potential.of_few_examples()
             near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
             outside = [~few.energy(theta).isfinite() for theta in near]
-        except (ArithmeticError, ValueError, RuntimeError):
+        except ERRORS:
             outside = []  # a potential without an energy
         if any(each.any() for each in outside):
             share = float(torch.stack(outside).double().mean())
@@ -370,7 +370,7 @@ def remark_target(
             return []
         try:
             products = virial_products(potential, chosen, generator, temperature)
-        except (ArithmeticError, ValueError, RuntimeError):
+        except ERRORS:
             return []  # a potential without a gradient
 
         def cause(place: int | None = None) -> tuple[str, bool]:
