@@ -80,7 +80,7 @@ def remark_disagreement(
         widths = (values - values.mean((0, 1))).abs_()
         shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
         shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
-        size, place = (x.item() for x in shrink.max(0))
+        size, place = float(shrink.max()), int(shrink.argmax())
         if not size > limit:
             continue
         where = repr(name) if name else "the samples"
