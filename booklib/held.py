@@ -5,10 +5,10 @@ from torch import Tensor
 
 from sgmc.checks import check_instance, check_tensor
 from sgmc.posteriors import DataPotential
-from sgmc.potentials import Potential
+from sgmc.posteriors.base import OnBatch
 
 
-class HeldMinibatch(Potential):
+class HeldMinibatch(OnBatch):
     """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ
     log p(xᵢ | θ), with its exact gradient.
 
@@ -47,14 +47,5 @@ class HeldMinibatch(Potential):
                 f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
                 f"are {indices.dtype} from {low} to {high}"
             )
-        self.posterior, self.dim = posterior, posterior.dim
-        self._batch = posterior.gather(indices)
-        self._scale = posterior.num_examples / indices.shape[1]
-
-    def energy(self, position: Tensor) -> Tensor:
-        """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
-        return self.posterior.energy_of(position, self._batch, self._scale)
-
-    def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.posterior.gradient_of(position, self._batch, self._scale)
+        scale = posterior.num_examples / indices.shape[1]
+        super().__init__(posterior, posterior.gather(indices), scale)

@@ -74,7 +74,7 @@ def leapfrog(
     position, momentum = position.clone(), momentum.clone()
     if num_steps == 0:
         return position, momentum
-    inverse_mass = Matrix(mass).inverse
+    inverse_mass = Matrix.of(mass).inverse
     momentum.sub_(gradient(position), alpha=step_size / 2)
     for step in range(num_steps):
         addmv_(position, inverse_mass, momentum, alpha=step_size)

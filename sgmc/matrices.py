@@ -41,8 +41,7 @@ class Matrix:
 
     def __init__(self, value: "MatrixLike", name: str = "a matrix"):
         if isinstance(value, Matrix):
-            # the same matrix, so that what is derived from it is computed once for both
-            self.__dict__ = value.__dict__
+            self._hold(value.tensor, value.full)
         elif _is_number(value):
             self._hold(torch.tensor(float(value), dtype=torch.float64), False)
         elif _is_matrix(value):
@@ -54,6 +53,11 @@ class Matrix:
                 f"{name} must be a number, or a floating-point tensor (dim,) or (dim, "
                 f"dim), but it is {given}{kind}"
             )
+
+    @classmethod
+    def of(cls, value: "MatrixLike", name: str = "a matrix") -> "Matrix":
+        """Give a matrix as it is, with all that was derived of it, or make one."""
+        return value if isinstance(value, Matrix) else cls(value, name)
 
     def _hold(self, tensor: Tensor, full: bool) -> "Matrix":
         self.tensor, self.full = tensor, full
@@ -241,7 +245,7 @@ def as_matrix(
         >>> as_matrix(2, "mass", positive=True)
         Matrix(2.0)
     """
-    matrix = Matrix(value, name)
+    matrix = Matrix.of(value, name)
     if not matrix.tensor.isfinite().all():
         raise ValueError(f"{name} has entries that are not finite: {matrix.value}")
     if matrix.full and not torch.allclose(matrix.tensor, matrix.tensor.mT):

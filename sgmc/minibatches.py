@@ -242,7 +242,7 @@ def spread(data: Sequence[Tensor], most: int) -> Tensor:
         >>> rare = torch.zeros(1_000)
         >>> rare[123] = 1.0
         >>> spread([rare], most=4)
-        tensor([  0,   1, 123, 999])
+        tensor([  0, 123, 499, 999])
     """
     number = len(data[0])
     every = torch.tensor([0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875])

@@ -12,6 +12,8 @@ from sgmc.randomness import normal_like
 
 Kind = Literal["scalar", "diagonal", "full"]
 Result = TypeVar("Result")
+# with which a density says that it cannot be computed somewhere
+ERRORS = (ArithmeticError, ValueError, RuntimeError)
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 
 
@@ -84,11 +86,10 @@ class Potential:
             return
         direction = (1 + position.abs()) * normal_like(position, generator)
         for distance in (10.0, 0.1):
+            place = position + distance * direction
             try:
-                error = self._minibatch_error(
-                    position + distance * direction, generator
-                )
-            except (ArithmeticError, LookupError, ValueError, RuntimeError):
+                error = self._minibatch_error(place, generator)
+            except (LookupError, *ERRORS):
                 continue  # beyond a support, or without an energy
             if error is not None:
                 raise ValueError(
@@ -234,6 +235,35 @@ def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
             f"the potential cannot take a position of shape {tuple(position.shape)}, "
             f"{position.dtype}: {error}{remedy}"
         ) from error
+
+
+def within(
+    function: Callable[[Tensor], Sequence[Tensor]],
+    position: Tensor,
+    generator: Generator,
+) -> tuple[Tensor, Sequence[Tensor]]:
+    """Look near a position ``(chains, dim)`` for a place where all that a function
+    gives is finite, not as far as beyond the end of a support: the place, at last the
+    position itself, and what the function gave there, or nothing if it failed.
+
+    Example:
+        >>> small = lambda x: [1 / (x.abs() < 0.01)]
+        >>> near, _ = within(small, torch.zeros(1, 1), Generator())
+        >>> 0 < near.abs() < 0.01
+        tensor([[True]])
+    """
+    direction = (1 + position.abs()) * normal_like(position, generator)
+    near, found = position, ()
+    for distance in (0.1, 0.001, 0.0):
+        near = position + distance * direction
+        try:
+            with torch.no_grad():
+                found = function(near)
+        except ERRORS:
+            continue
+        if all(value.isfinite().all() for value in found):
+            break
+    return near, found
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:

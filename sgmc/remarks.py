@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix
 from sgmc.noise import OnlineNoise
-from sgmc.potentials import Potential
+from sgmc.potentials import ERRORS, Potential
 from sgmc.randomness import derived_seed
 
 # steps of a chain that stands still, samples of one alone; samples of one that is
@@ -42,12 +42,9 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
         'chains 0 and 2 never moved: a smaller step_size,'
     """
     still = (end == start).all(-1)
-    if num_steps < MANY or not still.any():
-        return []
-    return [
-        f"{name_chains(still)} never moved: a smaller step_size, or another start, "
-        "may help; the draws are worth nothing there"
-    ]
+    told = "never moved: a smaller step_size, or another start, may help; the draws are"
+    found = num_steps >= MANY and bool(still.any())
+    return [f"{name_chains(still)} {told} worth nothing there"] if found else []
 
 
 def remark_disagreement(
@@ -83,20 +80,17 @@ def remark_disagreement(
         widths = (values - values.mean((0, 1))).abs_()
         shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
         shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
-        place = int(shrink.argmax())
-        if not shrink[place] > limit:
+        size, place = float(shrink.max()), int(shrink.argmax())
+        if not size > limit:
             continue
         where = repr(name) if name else "the samples"
         if len(shrink) > 1:
-            number = int((shrink > limit).sum())
-            where = f"coordinate {place} of {where}"
-            where += f", and over {limit} in {number} of {len(shrink)}"
-        if alone:
-            who, cause = "halves of the chain", f"It has not arrived. {LONGER}"
-        else:
+            number = f"{int((shrink > limit).sum())} of {len(shrink)}"
+            where = f"coordinate {place} of {where}, and over {limit} in {number}"
+        who, cause = "halves of the chain", f"It has not arrived. {LONGER}"
+        if not alone:
             begun = None if start is None else start[:, place]
             who, cause = "chains", _separate(values[..., place], begun)
-        size = float(shrink[place])
         found.append(f"the {who} do not agree: R̂ is {size:.2f} in {where}. {cause}")
     return found
 
@@ -139,20 +133,16 @@ def _separate(values: Tensor, start: Tensor | None) -> str:
         return "They are still near their starts. " * bool(near) + LONGER
     few = means <= ordered[last]
     few = few if 2 * few.sum() <= len(few) else ~few
-    names, stay = name_chains(few), "stays" if few.sum() == 1 else "stay"
+    here, there = (f"around {float(means[x].mean()):.3g}" for x in (few, ~few))
     cause = (
-        "these are separate modes, whose weights such chains cannot tell, or some have "
-        "not arrived"
+        "all are still near their starts, in modes of their own or because they "
+        "move slowly: compare with a longer warm_up and a larger step_size"
+        if near
+        else "these are separate modes, whose weights such chains cannot tell, or some "
+        "have not arrived"
     )
-    if near:
-        cause = (
-            "all are still near their starts, in modes of their own or because they "
-            "move slowly: compare with a longer warm_up and a larger step_size"
-        )
-    return (
-        f"{names.capitalize()} {stay} around {float(means[few].mean()):.3g}, and the "
-        f"others around {float(means[~few].mean()):.3g}: {cause}"
-    )
+    stay = f"{name_chains(few).capitalize()} stay{'s' * (few.sum() == 1)}"
+    return f"{stay} {here}, and the others {there}: {cause}"
 
 
 def name_chains(which: Tensor) -> str:
@@ -162,10 +152,9 @@ def name_chains(which: Tensor) -> str:
         >>> name_chains(torch.ones(9, dtype=torch.bool))
         'chains 0, 1, 2, 3, 4 and 4 others'
     """
-    numbers = which.nonzero()[:, 0].tolist()
-    names, more = [str(number) for number in numbers[:5]], len(numbers) - 5
-    if more > 0:
-        names.append(f"{more} other{'s' * (more > 1)}")
+    names = [str(number) for number in which.nonzero()[:, 0].tolist()]
+    if (more := len(names) - 5) > 0:
+        names[5:] = [f"{more} other{'s' * (more > 1)}"]
     *first, last = names
     return f"chains {', '.join(first)} and {last}" if first else f"chain {last}"
 
@@ -198,7 +187,7 @@ def remark_growth(samples: Tensor) -> list[str]:
     return [
         "the samples are too wide, and grow without end: in the second half of the run "
         f"the distance from one to the next grew {grown:.3g}-fold, and in each tenth "
-        "of it. Take a smaller step_size; or the sign of U is wrong, or a prior missing"
+        "of it. Take a smaller step_size; or the sign may be wrong, or a prior missing"
     ]
 
 
@@ -365,7 +354,7 @@ def remark_target(
             few = potential.of_few_examples()
             near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
             outside = [~few.energy(theta).isfinite() for theta in near]
-        except (ArithmeticError, ValueError, RuntimeError):
+        except ERRORS:
             outside = []  # a potential without an energy
         if any(each.any() for each in outside):
             share = float(torch.stack(outside).double().mean())
@@ -381,7 +370,7 @@ def remark_target(
             return []
         try:
             products = virial_products(potential, chosen, generator, temperature)
-        except (ArithmeticError, ValueError, RuntimeError):
+        except ERRORS:
             return []  # a potential without a gradient
 
         def cause(place: int | None = None) -> tuple[str, bool]:
@@ -467,16 +456,17 @@ def noise_cause(
 
     noise, friction = 0.5 * step_size * entry(variance.mean(0)), entry(friction)
     friction *= getattr(kernel, "temperature", 1.0)  # B̂ may be up to TC
-    found = f"½εV̂, the noise of the gradients, is about {noise:.2g}, "
-    if noise > friction:
-        found += f"more than the friction, {friction:.2g}: raise the friction, or take "
-        return found + "a smaller step_size or a larger batch", noise > 2 * friction
-    estimate = getattr(kernel, "noise_estimate", OnlineNoise())
+    estimate: Any = getattr(kernel, "noise_estimate", OnlineNoise())
     known = noise if isinstance(estimate, OnlineNoise) else entry(estimate)
-    if noise <= 1.25 * known:
+    advice = f"and the noise_estimate {known:.2g}: give this one, which depends on "
+    advice += "step_size and batch size, or OnlineNoise()"
+    if noise > friction:
+        advice = f"more than the friction, {friction:.2g}: raise the friction, or take "
+        advice += "a smaller step_size or a larger batch"
+    elif noise <= 1.25 * known:
         return "", False
-    found += f"and the noise_estimate {known:.2g}: give this one, which depends on "
-    return found + "step_size and batch size, or OnlineNoise()", False
+    told = f"½εV̂, the noise of the gradients, is about {noise:.2g}, {advice}"
+    return told, noise > 2 * friction
 
 
 def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
@@ -485,19 +475,16 @@ def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
     kernel = getattr(kernel, "kernel", kernel)  # of Gibbs
     estimate: Any = getattr(kernel, "noise_estimate", 0.0)
     given = isinstance(estimate, OnlineNoise) or bool(Matrix(estimate).tensor.any())
-    order = rule_order(potential) if given else ""
-    consequence = {
+    told = {
         "passes": "goes through the data in order, so that errors within an epoch "
         "nearly cancel: the chain is too cold, and the samples are too narrow. Leave "
         "noise_estimate at 0, or take Fresh()",
         "holds": "gives steps the minibatch of the one before, whose error stays and "
         "adds up: the samples are too wide by more than B̂ takes out. Take Fresh()",
-        "": "",
-    }[order]
-    return [
-        "noise_estimate subtracts the noise of minibatches that are independent, but "
-        f"{type(getattr(potential, 'minibatches', None)).__name__} {consequence}"
-    ] * bool(order)
+    }.get(rule_order(potential) if given else "")
+    name = type(getattr(potential, "minibatches", None)).__name__
+    subtracts = "noise_estimate subtracts the noise of independent minibatches, but"
+    return [f"{subtracts} {name} {told}"] if told else []
 
 
 def rule_order(potential: Any) -> str:

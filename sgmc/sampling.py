@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from sgmc.checks import check_count, check_instance, shown
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
-from sgmc.potentials import Potential
+from sgmc.potentials import ERRORS, Potential
 from sgmc.remarks import (
     name_chains,
     remark_disagreement,
@@ -118,9 +118,8 @@ def sample(
     check_instance("collect", collect, Callable | None, "torch.abs")
     check_kernel(kernel)
     check_start(potential, position, seed)
-    run = _Run(
-        kernel, potential, position, num_samples, warm_up, thinning, seed, collect
-    )
+    counts = num_samples, warm_up, thinning
+    run = _Run(kernel, potential, position, *counts, seed, collect)
     total = warm_up + num_samples * thinning
     for remark in remark_order(kernel, potential):
         warnings.warn(remark, stacklevel=2)
@@ -161,18 +160,15 @@ class _Run:
 
     def advance(self) -> None:
         """Take a step, and keep what a draw keeps if it ends in one."""
+        given = self.potential, self.state, self.generator
         try:
-            self.state, info = self.kernel.step(
-                self.potential, self.state, self.generator
-            )
-        except (ArithmeticError, ValueError, RuntimeError) as error:
+            self.state, info = self.kernel.step(*given)
+        except ERRORS as error:
             if self.done == 0:  # not where a chain went, but the call itself
                 raise
-            raise self.divergence(
-                f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
-                "If it cannot be evaluated where a chain went, the step_size may be "
-                "too large"
-            ) from error
+            told = f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
+            told += "If it cannot be evaluated where a chain went, the step_size may be"
+            raise self.divergence(f"{told} too large") from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
             statistics = learned(info)
@@ -225,11 +221,11 @@ class _Run:
 
     def room_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
         number = self.num_samples
+        room = lambda x: (
+            x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
+        )
         try:
-            return {
-                name: x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
-                for name, x in values.items()
-            }
+            return {name: room(x) for name, x in values.items()}
         except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
             raise ValueError(
                 f"num_samples is {number}, and memory has no room for so many: take "

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_instance, check_seed, check_tensor, shown
 from sgmc.kernels.base import Kernel
-from sgmc.potentials import Potential, agree, differentiate, evaluate
+from sgmc.potentials import ERRORS, Potential, agree, differentiate, evaluate, within
 from sgmc.randomness import normal_like
 
 
@@ -95,20 +95,16 @@ def check_model(
                 f"{tuple(position.shape)}, but must be one number a chain, "
                 f"({len(position)},): add up the coordinates by .sum(-1)"
             )
-        direction = (1 + position.abs()) * normal_like(position, generator)
-        for distance in (0.1, 0.001, 0.0):  # not as far as beyond the end of a support
-            near = position + distance * direction
-            energy = _energy_or_none(potential, near)
-            if energy is not None and energy.isfinite().all():
-                break
-        else:  # at the start itself, which is for the kernel to refuse or not
-            return
+        near, found = within(lambda x: [potential.energy(x)], position, generator)
+        if not (found and found[0].isfinite().all()):
+            return  # at the start itself, which is for the kernel to refuse or not
+        (energy,) = found
         if not agree(_energy_or_none(potential, near.clone()), energy):
             raise ValueError(
                 "the potential's energy is not the same when it is computed twice at "
-                "one position: something in it is drawn at random or "
-                "changes, such as dropout in training mode (module.eval() ends that); "
-                "write it as a function of the position alone"
+                "one position: something in it is drawn at random or changes, such as "
+                "dropout in training mode (module.eval() ends that); write it as a "
+                "function of the position alone"
             )
         for kept in (0, 1) if len(position) > 1 else ():
             others = near.clone()
@@ -117,15 +113,15 @@ def check_model(
             if moved is None or not agree(moved[kept::2], energy[kept::2]):
                 raise ValueError(
                     "the potential's energy of one chain depends on where the other "
-                    "chains are: sum and average over the last axis "
-                    "alone, never over the first, which runs over chains"
+                    "chains are: sum and average over the last axis alone, never over "
+                    "the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
         both = potential.energy_and_gradient(near)
         if not (agree(both[0], energy) and agree(both[1], gradient)):
             raise ValueError(
                 "the potential's energy_and_gradient does not give what its energy "
-                "and its gradient give: mend it, or leave it out"
+                "and its gradient give: correct it, or leave it out"
             )
     try:
         expected = differentiate(potential.energy, near)[1]
@@ -137,9 +133,9 @@ def check_model(
         chain, place = divmod(int((gradient - expected).abs().argmax()), near.shape[1])
         raise ValueError(
             f"the potential's gradient is {float(gradient[chain, place]):.6g} in "
-            f"coordinate {place} of chain {chain}, but differentiation "
-            f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
-            "formula's sign, factors and shapes, or leave it out"
+            f"coordinate {place} of chain {chain}, but differentiation of its energy "
+            f"gives {float(expected[chain, place]):.6g}: look at the formula's sign, "
+            "factors and shapes, or leave it out"
         )
     _check_slope(potential, near, expected, generator, parts)
 
@@ -194,5 +190,5 @@ def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:
     """Compute the energy at a position that may be no good one."""
     try:
         return potential.energy(position)
-    except (ArithmeticError, ValueError, RuntimeError):
+    except ERRORS:
         return None

@@ -82,11 +82,10 @@ class Kernel(Protocol[State]):
 
 
 class WithMass(Kernel[State]):
-    """A kernel with ε and M, and for some C and B̂, which are checked here."""
+    """A kernel with ε and M, which are checked here, with C and B̂ if it has them."""
 
     step_size: Any
     mass: MatrixLike
-    friction: Any  # of those that have one
 
     def __post_init__(self):
         checks.check_positive("step_size", self.step_size)
@@ -96,18 +95,24 @@ class WithMass(Kernel[State]):
     def _mass(self) -> Matrix:  # M
         return as_matrix(self.mass, "mass", positive=True)
 
-    @cached_property
-    def _friction(self) -> Matrix:  # C
-        return as_matrix(self.friction, "friction")
-
     def check_matrices(self, **others: Tensor) -> None:
-        """Raise a ValueError unless the matrices are some, of one number of
+        """Raise a ValueError unless the matrices are valid, and of one number of
         coordinates, which the others, such as positions ``(chains, dim)``, have too.
         """
         self._mass
         names = ("friction", "noise_estimate", "mass")
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         checks.check_dims(**others, **given)
+
+
+class WithFriction(WithMass[State]):
+    """Such a kernel with C."""
+
+    friction: MatrixLike
+
+    @cached_property
+    def _friction(self) -> Matrix:  # C
+        return as_matrix(self.friction, "friction")
 
     def check_decay(self, step_size: float) -> None:
         """Raise a ValueError unless all eigenvalues of εM⁻¹C are below 2, from where on

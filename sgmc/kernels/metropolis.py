@@ -9,11 +9,8 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_map
 
-from sgmc.potentials import Potential
+from sgmc.potentials import ERRORS, Potential
 from sgmc.randomness import uniform_like
-
-# with which a density says that it cannot be computed somewhere
-_ERRORS = (ArithmeticError, ValueError, RuntimeError)
 
 
 def accept(
@@ -128,7 +125,7 @@ class Guarded(Potential):
     def _guard(self, function: Callable, position: Tensor):
         try:
             return function(position)
-        except _ERRORS as error:
+        except ERRORS as error:
             # where a trajectory began; the last drift of a tree may end anywhere
             places = self.good, *(one.expand_as(self.good) for one in self.good[:9])
             good = next((place for place in places if _works(function, place)), None)
@@ -161,6 +158,6 @@ class Guarded(Potential):
 def _works(function: Callable, position: Tensor) -> bool:
     try:
         function(position)
-    except _ERRORS:
+    except ERRORS:
         return False
     return True

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sgmc.checks import check_count, check_step_size
 from sgmc.integrators import draw_momentum
-from sgmc.kernels.base import StepSize, WithTemperature
+from sgmc.kernels.base import StepSize, WithFriction, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
 from sgmc.noise import InjectedNoise, OnlineNoise, spare
 from sgmc.randomness import blocks, normal_block
@@ -37,7 +37,7 @@ class SGHMCInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGHMC(WithTemperature[SGHMCState]):
+class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al., 2014, Algorithm 2).
 
     Repeat m times, with the gradient taken at the **new** position:

@@ -12,7 +12,7 @@ from torch import Tensor
 from sgmc.checks import check_choice, check_count
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
-from sgmc.kernels.base import WithMass
+from sgmc.kernels.base import WithFriction
 from sgmc.kernels.metropolis import Guarded
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, MatrixLike, addmv_
@@ -38,7 +38,7 @@ class SGNUTSInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGNUTS(WithMass[SGNUTSState]):
+class SGNUTS(WithFriction[SGNUTSState]):
     """NUTS on paths with friction and gradient noise: steps of SGHMC to the right, and
     the same with reversed momenta to the left.
 

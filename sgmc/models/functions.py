@@ -65,7 +65,7 @@ class Posterior(DataPotential):
         for name, function in functions.items():
             if function is not None or not name.startswith("grad"):
                 check_callable(name, function, "lambda position: ...")
-        vars(self).update(functions)
+            setattr(self, name, function)  # as if a subclass had written it
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""

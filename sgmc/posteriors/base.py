@@ -16,6 +16,7 @@ from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule, check_rule, spread
 from sgmc.potentials import (
+    ERRORS,
     MEMORY,
     Kind,
     Potential,
@@ -24,6 +25,7 @@ from sgmc.potentials import (
     differentiate,
     evaluate,
     no_noise,
+    within,
 )
 from sgmc.randomness import normal_like
 
@@ -295,16 +297,7 @@ class DataPotential(Potential):
 
     def of_few_examples(self) -> Potential:
         """Hold some examples from all over the data."""
-        posterior, batch = self, self.few()
-
-        class Few(Potential):
-            def energy(self, position: Tensor) -> Tensor:
-                return posterior.energy_of(position, batch, 1.0)
-
-            def gradient(self, position: Tensor) -> Tensor:
-                return posterior.gradient_of(position, batch, 1.0)
-
-        return Few()
+        return OnBatch(self, self.few(), 1.0)
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, at the rule and a minibatch, and at the densities of some
@@ -340,24 +333,15 @@ class DataPotential(Potential):
             except NotImplementedError:
                 return
         for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
-            if not value.isfinite().all():
+            if len(odd := value[~value.isfinite()]):
                 raise ValueError(
-                    f"{name} is not finite at the start, but "
-                    f"{float(value[~value.isfinite()][0])}: has each parameter with a "
-                    "border, such as a scale, its support, and no wider one than its "
-                    "prior? If they are right, start elsewhere"
+                    f"{name} is not finite at the start, but {float(odd[0])}: has each "
+                    "parameter with a border, such as a scale, its support, and no "
+                    "wider one than its prior? If they are right, start elsewhere"
                 )
-        direction = (1 + position.abs()) * normal_like(position, generator)
-        for distance in (0.1, 0.001, 0.0):  # not as far as beyond the end of a support
-            near = position + distance * direction
-            with torch.no_grad():
-                try:
-                    if all(value.isfinite().all() for value in densities(near)):
-                        break
-                except (ArithmeticError, ValueError, RuntimeError):
-                    continue
+        near, found = within(densities, position, generator)
         with torch.no_grad():
-            twice = zip(densities(near), densities(near), strict=True)
+            twice = zip(densities(near), found, strict=True)
             if not all(agree(*values) for values in twice):
                 return  # random, which a look at the energy says
         self._check_order(near[:1], few)
@@ -365,11 +349,11 @@ class DataPotential(Potential):
         if not (own or self.takes_all_data):
             minibatch = self.draw_minibatches(near, generator, 0)[0]
             self._check_scale(near, few, minibatch)
-        with torch.no_grad():
-            try:
+        try:
+            with torch.no_grad():
                 names = self._blind(near, few, generator)
-            except (ArithmeticError, ValueError, RuntimeError):  # beyond a support
-                return
+        except ERRORS:  # beyond a support
+            return
         if names is not None:
             raise ValueError(
                 f"parameters {names[:20]} change the likelihood, but its gradient is "
@@ -387,13 +371,12 @@ class DataPotential(Potential):
             return self.log_likelihoods(position, tuple(map(change, few)))[0]
 
         half = few[0].shape[1] // 2
+        cuts = (slice(half), slice(half, None))[half == 0 :]
         with torch.no_grad():
             among = of(lambda x: x)
             turned = of(lambda x: x.flip(1)).flip(0)
-            halves = [of(lambda x: x[:, half:])]
-            if half:
-                halves.insert(0, of(lambda x: x[:, :half]))
-        hows = ("in another order", turned), ("among half as many", torch.cat(halves))
+            halves = torch.cat([of(lambda x, cut=cut: x[:, cut]) for cut in cuts])
+        hows = ("in another order", turned), ("among half as many", halves)
         for where, other in hows:
             # of fewer the arithmetic of a module may be another, and its rounding
             if not agree(other, among):
@@ -415,24 +398,19 @@ class DataPotential(Potential):
         scale 1 what forgets it looks right.
         """
         scale = 2.0 if minibatch is None else self.num_examples / minibatch.shape[1]
-
-        def by_parts(position: Tensor) -> Tensor:
-            total = self.log_likelihoods(position, batch).sum(-1)
-            return -self.log_prior(position) - scale * total
-
+        by_parts = lambda x: DataPotential.energy_of(self, x, batch, scale)
         try:
+            of = self.energy_given, self.gradient_given
+            given: tuple = position, minibatch
+            if minibatch is None:
+                of, given = (self.energy_of, self.gradient_of), (position, few, scale)
             with torch.no_grad():
-                if minibatch is None:
-                    given = position, few, scale
-                    found = self.energy_of(*given), self.gradient_of(*given)
-                else:
-                    given = position, minibatch
-                    found = self.energy_given(*given), self.gradient_given(*given)
+                found = [each(*given) for each in of]
             # one copy of the minibatch at a time
             batch = few if minibatch is None else self.gather(minibatch)
             energy, expected = differentiate(by_parts, position)
-        except (ArithmeticError, ValueError, RuntimeError):
-            return  # beyond a support, or it has no derivative
+        except ERRORS:  # beyond a support, or it has no derivative
+            return
         if not (energy.isfinite().all() and expected.isfinite().all()):
             return
         if not (agree(found[0], energy) and agree(found[1], expected, root=3)):
@@ -487,6 +465,29 @@ class DataPotential(Potential):
         pieces = cut(places) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
         masks = {name: torch.isin(places, piece) for name, piece in pieces.items()}
         return [name for name, mask in masks.items() if moved(mask & unseen, 1e-3)[0]]
+
+
+class OnBatch(Potential):
+    """A posterior on one batch of examples, U(θ) = −log p(θ) − scale·Σ log p(xᵢ | θ),
+    and its exact gradient; with the scale N/n, one minibatch in place of the data.
+
+    Args:
+        posterior: the posterior.
+        batch: tensors ``(chains or 1, n, ...)``, as from its ``gather``.
+        scale: what multiplies the sum.
+    """
+
+    def __init__(self, posterior: DataPotential, batch: Batch, scale: float):
+        self.posterior, self.dim = posterior, posterior.dim
+        self._given = batch, scale
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``."""
+        return self.posterior.energy_of(position, *self._given)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute ∇U(θ): ``(chains, dim)`` → ``(chains, dim)``."""
+        return self.posterior.gradient_of(position, *self._given)
 
 
 class GaussianPrior(DataPotential):

@@ -73,7 +73,7 @@ class Splitting(Kernel[SplittingState]):
             if isinstance(value, (Matrix, Tensor))
         }
         check_dims(position=position, mass=self.mass, **matrices)
-        mass, temperature = Matrix(self.mass), self.temperature
+        mass, temperature = Matrix.of(self.mass), self.temperature
         momentum = draw_momentum(position, mass, generator, temperature)
         return SplittingState(position.clone(), momentum, 0)
 

@@ -162,7 +162,7 @@ class _WarmUp:
 
     def __post_init__(self):
         # one matrix for all steps, which is factorised once
-        self.mass, self.done = Matrix(self.kernel.mass), 0
+        self.mass, self.done = Matrix.of(self.kernel.mass), 0
         seed = derived_seed(self.seed, "warm-up")
         self.generator = Generator(self.start.device).manual_seed(seed)
         first = self.tuned(self.kernel.step_size, self.mass)

@@ -19,7 +19,7 @@ from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
-from sgmc.kernels.base import WithMass, WithTemperature
+from sgmc.kernels.base import WithFriction, WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
@@ -393,7 +393,7 @@ def test_every_kernel_is_listed():
     while kernels:
         kernels = [each for kernel in kernels for each in kernel.__subclasses__()]
         found |= {each for each in kernels if each.__module__.startswith("sgmc.")}
-    abstract = {WithMass, WithTemperature}
+    abstract = {WithMass, WithFriction, WithTemperature}
     assert found - ELSEWHERE - abstract == {type(e.make()) for e in KERNELS.values()}
     assert HMC in found
 

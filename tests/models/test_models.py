@@ -33,6 +33,7 @@ from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models import NamedPosterior, Parameters
+from sgmc.models.named import beyond
 from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.potentials import differentiate
 from tests.checks import z_bound
@@ -524,6 +525,12 @@ def test_right_models_are_left_alone(name):
     methods = {law: law.log_prob for law in (Normal, Exponential, Uniform)}
     posterior.check(position, torch.Generator().manual_seed(0))
     assert {law: law.log_prob for law in methods} == methods
+
+
+def test_a_border_and_rounding_are_inside():
+    near = torch.tensor([[0.5, 0.500002], [0.5, 0.6], [-0.1, 1.1]])
+    assert beyond(constraints.simplex, near).tolist() == [False, True, True]
+    assert not beyond(constraints.positive, torch.tensor([0.0, torch.nan])).any()
 
 
 def test_all_data_are_looked_at():

@@ -581,7 +581,7 @@ def test_data_shorter_than_their_plate_and_keywords():
         with pyro.plate("data", size, subsample_size=n) as i:
             pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
 
-    for n in (None, 5):  # 21: the first look at five need not see the last one
+    for n in (None, 1, 5):  # of 21, the first look at one does not see the last
         for size in (21, 100):
             with pytest.raises(
                 ValueError, match=r"IndexError.*plate.*as many examples"
