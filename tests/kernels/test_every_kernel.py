@@ -270,7 +270,6 @@ KERNELS = {
         refused(weights="equal"),
         refused(integrator="leapfrog"),
         refused(r"weights.*noise_estimate.*0\.2", weights="work"),
-        refused(r"friction.* 2 .*below 2", integrator="drift_kick", friction=20.0),
         refused(
             "weights.*integrator.*drift_kick",
             weights="work",
