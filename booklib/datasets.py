@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
-from sgmc.checks import check_count, check_instance, check_non_negative
+from sgmc.checks import check_count, check_instance, check_number
 
 
 class Data(NamedTuple):
@@ -835,7 +835,7 @@ def made_up_ratings(
     }.items():
         check_count(name, value)
     check_count("seed", seed, at_least=0)
-    check_non_negative("noise_std", noise_std)
+    check_number("noise_std", noise_std, 0)
     if num_ratings > num_users * num_items:
         raise ValueError(
             f"num_ratings is {num_ratings}, but {num_users} users and {num_items} "

@@ -11,7 +11,7 @@ from booklib.checks import check_draws, check_probabilities
 from sgmc.checks import (
     check_count,
     check_instance,
-    check_non_negative,
+    check_number,
     check_seed,
     check_tensor,
     shown,
@@ -87,7 +87,7 @@ def lessons(
             f"{shown(inputs)}"
         )
     check_count("copies", copies, at_least=0)
-    check_non_negative("noise_std", noise_std)
+    check_number("noise_std", noise_std, 0)
     check_seed("seed", seed)
     generator = Generator(inputs.device).manual_seed(seed)
     noise = torch.randn(

@@ -10,7 +10,6 @@ from sgmc.checks import (
     check_choice,
     check_count,
     check_instance,
-    check_non_negative,
     check_number,
     check_tensor,
 )
@@ -247,7 +246,7 @@ class MatrixFactorisation(GaussianPrior):
         check_instance(
             "generator", generator, Generator, "torch.Generator().manual_seed(0)"
         )
-        check_non_negative("scale", scale)
+        check_number("scale", scale, 0)
         position = scale * torch.randn(
             chains,
             self.dim,

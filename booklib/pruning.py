@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from booklib.checks import check_draws
-from sgmc.checks import check_share
+from sgmc.checks import check_number
 from sgmc.draws import Draws
 
 
@@ -31,7 +31,7 @@ def prune(draws: Draws, share: float) -> Draws:
         tensor([[[1.1000, 0.0000]]])
     """
     check_draws("draws", draws, "mean", "std")
-    check_share("share", share)
+    check_number("share", share, 0, 1)
     signal = (draws.statistics["mean"] / draws.statistics["std"])[0].abs()
     pruned = signal.argsort(-1)[:, : int(share * signal.shape[-1])]
     kept = torch.ones_like(signal, dtype=torch.bool).scatter(-1, pruned, False)

@@ -58,36 +58,33 @@ def check_step_size(
     check_positive(name, first)
 
 
-def check_non_negative(name: str, value: float) -> None:
-    """Raise a ValueError unless ``value`` is a finite number of at least zero."""
-    right = is_number(value) and 0 <= value < math.inf
-    _require(right, name, "a number of at least 0", value)
+def check_number(
+    name: str, value: float, at_least: float = -math.inf, below: float = math.inf
+) -> None:
+    """Raise a ValueError unless ``value`` is a finite number, of at least so much and
+    below a limit.
 
-
-def check_share(name: str, value: float, whole: bool = False) -> None:
-    """Raise a ValueError unless ``value`` is a number in [0, 1), or in (0, 1] if it may
-    be the whole but not nothing."""
-    right = is_number(value) and (0 < value <= 1 if whole else 0 <= value < 1)
-    limits = "more than 0 and at most 1" if whole else "at least 0 and less than 1"
-    _require(right, name, f"a number of {limits}", value)
-
-
-def check_number(name: str, value: float) -> None:
-    """Raise a ValueError unless ``value`` is a finite number."""
-    right = is_number(value) and -math.inf < value < math.inf
-    _require(right, name, "a finite number", value)
+    Example:
+        >>> check_number("averaging", 1.0, 0, 1)
+        Traceback (most recent call last):
+        ValueError: averaging must be a number of at least 0 and less than 1, but it is
+            1.0
+    """
+    right = is_number(value) and at_least <= value < below and value > -math.inf
+    limit = f" and less than {below:g}" if below < math.inf else ""
+    what = f"a number of at least {at_least:g}" if at_least > -math.inf else ""
+    _require(right, name, f"{what or 'a finite number'}{limit}", value)
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at least so many."""
-    right = isinstance(value, int) and not isinstance(value, bool) and value >= at_least
+    right = type(value) is int and value >= at_least
     _require(right, name, f"a whole number of at least {at_least}", value)
 
 
 def check_seed(name: str, value: int) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at most 64 bits."""
-    right = isinstance(value, int) and not isinstance(value, bool)
-    right = right and -(2**63) <= value < 2**64
+    right = type(value) is int and -(2**63) <= value < 2**64
     _require(right, name, "a whole number from -2**63 and less than 2**64", value)
 
 

@@ -54,7 +54,7 @@ class OnlineNoise:
     def __post_init__(self):
         checks.check_choice("kind", self.kind, KINDS)
         checks.check_count("refresh_every", self.refresh_every)
-        checks.check_share("averaging", self.averaging)
+        checks.check_number("averaging", self.averaging, 0, 1)
 
     def first(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -125,7 +125,6 @@ class InjectedNoise:
     """
 
     step_size: float  #: ε
-    friction_time: float  #: time of the friction, ε unless α is fixed
     root: Any  #: Matrix, a root of the covariance; None if it is to be made from V̂
     online: OnlineNoise | None = None
     room: Any = None  #: Matrix, TC, for an online estimate
@@ -223,7 +222,7 @@ def friction_for(
         tensor([0.6000, 0.1000])
     """
     checks.check_positive("step_size", step_size)
-    checks.check_non_negative("at_least", at_least)
+    checks.check_number("at_least", at_least, 0)
     if not (checks.is_number(multiple) and 1 < multiple < math.inf):
         raise ValueError(
             f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 "

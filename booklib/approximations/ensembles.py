@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.approximations.descent import Settings, check_task, descend
-from sgmc.checks import check_instance, check_non_negative, check_tensor, shown
+from sgmc.checks import check_instance, check_number, check_tensor, shown
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential
@@ -66,7 +66,7 @@ def ensemble(
         >>> ensemble(DoubleWell(), start, num_steps=500).samples.flatten().round()
         tensor([-1.,  1.,  1.])
     """
-    check_non_negative("adversarial", adversarial)
+    check_number("adversarial", adversarial, 0)
     if adversarial > 0:
         example = "NetworkPosterior(...), which has inputs, or leave out adversarial"
         check_instance("potential", potential, NetworkPosterior, example)

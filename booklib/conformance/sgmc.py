@@ -74,13 +74,13 @@ def sgld(given: dict, problem: Problem) -> Laws:
 
 def sghmc(given: dict, problem: Problem) -> Laws:
     """kernels/sghmc.py:150–188; Chen et al. (2014), Algorithm 2: the position first,
-    then the gradient at the new one. With a learning rate η, and α and β̂ fixed (eq.
-    15), ε = √η, C = α/ε and B̂ = β̂/ε; an online estimate of a known V is ½εV.
+    then the gradient at the new one. With a learning rate η, α and β̂ (eq. 15),
+    ε = √η, C = α/ε and B̂ = β̂/ε; an online estimate of a known V is ½εV.
     """
     dim, temperature = len(problem.curvature), problem.temperature
     mass, estimate = given.get("mass", 1.0), given.get("noise_estimate", 0.0)
     if "learning_rate" in given:
-        step = math.sqrt(given["learning_rate"] / (1 + given.get("at", 0)))
+        step = math.sqrt(given["learning_rate"])
         friction = given["momentum_decay"] / step
         estimate = estimate if estimate == "online" else estimate / step
     else:

@@ -93,9 +93,8 @@ def make(name, given):
     }
     at, decay = given.pop("at", None), given.pop("momentum_decay", None)
     if at is not None and name != "Cyclical":  # a schedule
-        key = "learning_rate" if decay else "step_size"
-        first = given.pop(key)
-        given[key] = lambda t: first / (1 + t)
+        first = given.pop("step_size")
+        given["step_size"] = lambda t: first / (1 + t)
     if given.get("noise_estimate") == "online":
         given["noise_estimate"] = OnlineNoise("scalar")
     if decay:
@@ -309,11 +308,6 @@ def all_cells():
     yield cell("SGHMC", "noise estimate", variance=VARIANCE, **online)
     yield cell("SGHMC", "schedule", at=3, step_size=0.4, friction=1.0)
     rate = {"learning_rate": 0.04, "momentum_decay": 0.1}
-    yield cell("SGHMC", "schedule", at=3, **rate)
-    known = rate | {"noise_estimate": 0.02}
-    yield cell("SGHMC", "schedule", variance=VARIANCE, at=3, **known)
-    known = rate | {"noise_estimate": "online"}
-    yield cell("SGHMC", "schedule", variance=VARIANCE, at=3, **known)
     yield cell("SGHMC", "arguments", **rate)
     full = {"mass": [[2.0, 0.5], [0.5, 1.0]], "friction": [[1.5, 0.3], [0.3, 0.8]]}
     yield cell("SGHMC", "mass", variance=VARIANCE, **sghmc | full)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from sgmc.checkpoints.fingerprints import fingerprint
-from sgmc.checks import check_instance, check_non_negative
+from sgmc.checks import check_instance, check_number
 
 
 class CheckpointError(RuntimeError):
@@ -40,7 +40,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, every: float = 30.0):
         check_instance("path", path, str | Path, '"run.pt"')
-        check_non_negative("every", every)
+        check_number("every", every, 0)
         self.path, self.every = Path(path), every
         self.settings: dict[str, str] = {}
         try:

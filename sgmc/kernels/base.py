@@ -139,7 +139,7 @@ class WithTemperature(WithMass[State]):
 
     def __post_init__(self):
         checks.check_step_size("step_size", self.step_size, "draws")
-        checks.check_non_negative("temperature", self.temperature)
+        checks.check_number("temperature", self.temperature, 0)
         self.check_matrices()
 
     def step_size_at(self, time: int) -> float:
@@ -147,7 +147,7 @@ class WithTemperature(WithMass[State]):
         if not callable(self.step_size):
             return self.step_size
         step_size = self.step_size(time)
-        checks.check_non_negative("step_size", step_size)
+        checks.check_number("step_size", step_size, 0)
         return step_size
 
     def target_temperature(self) -> float | None:

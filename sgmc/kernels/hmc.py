@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_share
+from sgmc.checks import check_count, check_instance, check_number, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import WithMass
 from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
@@ -74,8 +74,8 @@ class HMC(WithMass[HMCState]):
         super().__post_init__()
         check_count("num_steps", self.num_steps)
         check_instance("metropolis", self.metropolis, bool, "True")
-        check_share("jitter", self.jitter)
-        check_share("refreshment", self.refreshment, whole=True)
+        check_number("jitter", self.jitter, 0, 1)
+        check_positive("refreshment", self.refreshment, at_most=1)
 
     def init(self, potential, position, generator) -> HMCState:
         """Start at positions ``(chains, dim)`` with momenta from N(0, M)."""

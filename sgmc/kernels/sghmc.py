@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from sgmc.checks import check_count, check_step_size
+from sgmc.checks import check_count, check_positive
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import StepSize, WithFriction, WithTemperature
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
@@ -58,13 +58,11 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
             to the next; never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected:
             stochastic gradient descent with momentum.
-        fixed_decay: whether, while step sizes fall, the friction and B̂ of a draw are
-            those of the first one times ε₀/ε_t, so that α = ε_tCM⁻¹ stays what it is.
 
     Raises:
         ValueError: if a parameter is out of its range, the friction is below the noise
             estimate, or the largest eigenvalue of εM⁻¹C is not below 2, from where on
-            no step is stable. A schedule may begin there, unless the decay is fixed.
+            no step is stable. A schedule may begin there.
 
     Example:
         >>> import torch
@@ -83,7 +81,6 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
     num_steps: int = 1
     resample_every: int | None = None
     temperature: float = 1.0
-    fixed_decay: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -94,48 +91,45 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         if self.temperature == 0 and (self._online or Matrix(given).number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
-        if not callable(self.step_size) or self.fixed_decay:  # else ε may fall below it
-            self.check_decay(self.step_size_at(0))
+        if not callable(self.step_size):  # else ε may fall below it
+            self.check_decay(self.step_size)
 
     @classmethod
     def from_learning_rate(
-        cls, learning_rate: StepSize, momentum_decay, noise_estimate=0.0, **settings
+        cls, learning_rate: float, momentum_decay, noise_estimate=0.0, **settings
     ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et
         al., 2014, eq. 15).
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η):
-        SGD with momentum 1 − α, and noise. While η falls α and β̂ stay what they are,
-        and (θ, r) is handed on.
+        SGD with momentum 1 − α, and noise.
 
         Args:
-            learning_rate: η, a number or a schedule t → η_t of the number of draws.
+            learning_rate: η.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
             settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
 
         Raises:
-            ValueError: if a mass is given.
+            ValueError: if a mass is given, or the kernel refuses a parameter.
 
         Example:
             >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
-        check_step_size("learning_rate", learning_rate, "draws")
+        check_positive("learning_rate", learning_rate)
         if "mass" in settings:
             raise ValueError(
                 f"mass is {settings['mass']}, but this form has M = 1: leave it out, "
                 "or call SGHMC(step_size, friction, mass=...)"
             )
-        rate, falls = learning_rate, callable(learning_rate)
-        first = math.sqrt(rate(0) if callable(rate) else rate)  # ε
-        step_size = (lambda draw: math.sqrt(rate(draw))) if callable(rate) else first
+        step_size = math.sqrt(learning_rate)  # ε
         if not isinstance(noise_estimate, OnlineNoise):
             beta = as_matrix(noise_estimate, "noise_estimate", signed=True)
-            noise_estimate = beta.value / first
-        friction = as_matrix(momentum_decay, "momentum_decay").value / first
-        return cls(step_size, friction, noise_estimate, fixed_decay=falls, **settings)
+            noise_estimate = beta.value / step_size
+        friction = as_matrix(momentum_decay, "momentum_decay").value / step_size
+        return cls(step_size, friction, noise_estimate, **settings)
 
     @cached_property
     def _damping(self) -> Matrix:  # CM⁻¹
@@ -176,25 +170,23 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
     def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
         """Make what is injected after so many steps; ``known`` as in the state."""
         step_size = self.step_size_at(done // self.num_steps)
-        time = self.step_size_at(0) if self.fixed_decay else step_size
         if self._online is None:
-            root = math.sqrt(2 * time) * self._spare.root
-            return InjectedNoise(step_size, time, root)
-        share = time / step_size if self.fixed_decay else 1.0
-        room = self.temperature * share * self._friction  # TC
-        return InjectedNoise(step_size, time, None, self._online, room, done, *known)
+            root = math.sqrt(2 * step_size) * self._spare.root
+            return InjectedNoise(step_size, root)
+        room = self.temperature * self._friction  # TC
+        return InjectedNoise(step_size, None, self._online, room, done, *known)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
         """Take steps of Algorithm 2 on given random numbers, the minibatch ω and the
         normal numbers ``(chains, dim)`` of each step: a function of nothing else, which
         overwrites θ and r, ``(chains, dim)``. :meth:`injected_noise` makes the noise.
         """
-        step_size, time = noise.step_size, noise.friction_time  # ε
+        step_size = noise.step_size  # ε
         inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹
         for minibatch, normal in zip(minibatches, normals, strict=True):
             addmv_(position, inverse_mass, momentum, alpha=step_size)  # θ ← θ + εM⁻¹r
             gradient, root = noise.look(potential, position, minibatch)
-            addmv_(momentum, damping, momentum, alpha=-time)  # r ← r − εCM⁻¹r
+            addmv_(momentum, damping, momentum, alpha=-step_size)  # r ← r − εCM⁻¹r
             momentum.sub_(gradient, alpha=step_size)  # r ← r − ε∇Ũ(θ)
             addmv_(momentum, root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_non_negative, check_positive
+from sgmc.checks import check_count, check_instance, check_number, check_positive
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
@@ -87,7 +87,7 @@ class Cyclical(Kernel[CyclicalState]):
         check_count("cycle_length", self.cycle_length)
         check_positive("cycle_length", self.cycle_length, at_most=_LONGEST)
         check_count("num_draws", self.num_draws)
-        check_non_negative("exploration", self.exploration)
+        check_number("exploration", self.exploration, 0)
         sampling = max(self.cycle_length - self._num_exploring, 0)
         if self.num_draws > sampling:
             raise ValueError(

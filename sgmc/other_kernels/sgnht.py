@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_non_negative, check_positive
+from sgmc.checks import check_number, check_positive
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import WithMass
 from sgmc.matrices import MatrixLike, addmv_
@@ -68,7 +68,7 @@ class SGNHT(WithMass[SGNHTState]):
     def __post_init__(self):
         super().__post_init__()
         check_positive("step_size", self.step_size)
-        check_non_negative("diffusion", self.diffusion)
+        check_number("diffusion", self.diffusion, 0)
         heat = 2 * self.diffusion * self.step_size * self._mass.inverse.mean
         if heat >= 1:
             raise ValueError(

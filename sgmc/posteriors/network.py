@@ -14,7 +14,7 @@ from torch.nn.parameter import is_lazy
 from sgmc.checks import (
     check_count,
     check_instance,
-    check_non_negative,
+    check_number,
     check_positive,
     check_tensor,
     shown,
@@ -227,7 +227,7 @@ class NetworkPosterior(GaussianPrior):
         check_count("chains", chains)
         example = "torch.Generator().manual_seed(0)"
         check_instance("generator", generator, Generator, example)
-        check_non_negative("scale", scale)
+        check_number("scale", scale, 0)
         like, pieces = self._like.to(generator.device), []
         for shape in self.shapes.values():
             noise = like.new_empty(chains, shape.numel()).normal_(generator=generator)

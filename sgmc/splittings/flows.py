@@ -22,7 +22,6 @@ from sgmc.checks import (
     check_count,
     check_dims,
     check_instance,
-    check_non_negative,
     check_number,
     check_positive,
 )
@@ -172,7 +171,7 @@ class Free:
 
     def __post_init__(self):
         check_positive("time", self.time)
-        check_non_negative("temperature", self.temperature)
+        check_number("temperature", self.temperature, 0)
         check_dims(friction=self.friction, mass=self.mass)
         given = Matrix(self.friction), Matrix(self.mass)
         if not all(not m.full and min(m.eigenvalues) > 0 for m in given):
@@ -286,7 +285,7 @@ def ornstein_uhlenbeck_flow(
     """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ))
     with E = e^(−tCM⁻¹).
     """
-    check_non_negative("temperature", temperature)
+    check_number("temperature", temperature, 0)
     rate, m = -1.0 * _damping(time, friction, mass), Matrix(mass)
     factor = Matrix((torch.matrix_exp if rate.full else torch.exp)(rate.tensor))
     return MomentumMap(factor, temperature * (m - factor @ m @ factor.transposed))
@@ -431,7 +430,7 @@ def _check_covariance(covariance: Matrix) -> None:
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
-    check_non_negative("time", time)
+    check_number("time", time, 0)
     check_dims(friction=friction, mass=mass)
     inverse = as_matrix(mass, "mass", positive=True).inverse
     return time * (as_matrix(friction, "friction") @ inverse)  # tCM⁻¹
@@ -444,7 +443,7 @@ def _injected(
     temperature: float = 1.0,
 ) -> Matrix:
     check_positive("step_size", step_size)
-    check_non_negative("temperature", temperature)
+    check_number("temperature", temperature, 0)
     check_dims(friction=friction, noise_estimate=noise_estimate)
     c = as_matrix(friction, "friction")
     room = spare(temperature, c, noise_estimate, "friction")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from sgmc.checks import check_count, check_dims, check_non_negative
+from sgmc.checks import check_count, check_dims, check_number
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
@@ -62,7 +62,7 @@ class Splitting(Kernel[SplittingState]):
         check_flows(self.flows)
         check_count("num_steps", self.num_steps)
         as_matrix(self.mass, "mass", positive=True)
-        check_non_negative("temperature", self.temperature)
+        check_number("temperature", self.temperature, 0)
 
     def init(self, potential, position, generator) -> SplittingState:
         """Start at positions ``(chains, dim)`` with momenta from N(0, TM)."""

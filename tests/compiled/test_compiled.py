@@ -220,6 +220,8 @@ def test_each_form_of_the_arguments_is_compiled_once(monkeypatch):
     assert {number(*form) for form in [*forms, (well, one + 1, [None])]} == {len(forms)}
     forms[-1][0].noise_variance = 2.0
     assert number(*forms[-1]) == len(forms) + 1
+    well.dim = 3
+    assert number(*forms[-1]) == len(forms) + 2
 
 
 def test_an_online_estimate_is_refused():

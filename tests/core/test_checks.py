@@ -13,44 +13,46 @@ INT = torch.int64
 
 
 @pytest.mark.parametrize(
-    ("check", "good", "bad"),
+    ("check", "limits", "good", "bad"),
     [
         (
-            "positive",
+            checks.check_positive,
+            (),
             [1, 1e-9, np.float64(2)],
             [0, -1.0, math.nan, math.inf, True, "1", None, [1.0]],
         ),
+        (checks.check_positive, (2,), [2], [0, 2.1, math.nan]),
+        (checks.check_number, (0,), [0, 1.5], [-1e-9, math.nan, math.inf, False, "0"]),
+        (checks.check_number, (0, 1), [0, 0.9], [-1e-9, 1, math.nan, math.inf]),
         (
-            "non_negative",
-            [0, 1.5],
-            [-1e-9, math.nan, math.inf, False, "0"],
-        ),
-        (
-            "number",
+            checks.check_number,
+            (),
             [-3, 0.5],
-            [math.nan, -math.inf, True, "1", 1j],
+            [math.nan, math.inf, -math.inf, True, "1", 1j],
         ),
+        (checks.check_count, (), [1, 5], [0, 1.0, True, "1", None]),
+        (checks.check_count, (0,), [0, 5], [-1, False]),
         (
-            "count",
-            [1, 5],
-            [0, 1.0, True, "1", None],
+            checks.check_seed,
+            (),
+            [-(2**63), 2**64 - 1],
+            [-(2**63) - 1, 2**64, True, 1.0],
         ),
     ],
 )
-def test_numbers(check, good, bad):
-    check = getattr(checks, f"check_{check}")
+def test_numbers(check, limits, good, bad):
     for value in good:
-        check("size", value)
+        check("size", value, *limits)
     for value in bad:
         with pytest.raises(ValueError, match=rf"^size.*{re.escape(repr(value))}$"):
-            check("size", value)
+            check("size", value, *limits)
     # numbers in disguise, with what makes plain ones of them
     for value in (torch.tensor(1.0), np.float32(1), np.int64(1)):
         with pytest.raises(
             ValueError,
             match=rf"^size.*{re.escape(repr(value))}.*size\.item\(\)$",
         ):
-            check("size", value)
+            check("size", value, *limits)
 
 
 @pytest.mark.parametrize(

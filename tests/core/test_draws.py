@@ -474,6 +474,8 @@ def test_a_potential_that_cannot_be_told_is_sampled_and_pooled():
     runs = [sample(HMC(0.1, 2), Mine(), torch.zeros(2, 1), 3, seed=k) for k in (0, 1)]
     assert [run.potential for run in runs] == ["", ""]
     assert Draws.pool(runs).samples.shape == (3, 4, 1)
+    known = dataclasses.replace(runs[0], seed=2, potential="known")
+    assert Draws.pool([*runs, known]).samples.shape == (3, 6, 1)
 
 
 def test_averages_need_no_float64_on_the_device():

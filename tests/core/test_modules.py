@@ -170,6 +170,15 @@ def test_a_loop_is_vmap_and_errors_are_the_functions_own():
         Vmap()(lambda x: x["z"], (0,))({"x": x})
 
 
+def test_a_loop_is_told_once_in_whatever_ways_it_is_called():
+    x, vmap = torch.tensor([1.0, -2.0]), Vmap()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vmap(lambda x, y: y if x > 0 else -y, (0, 0))(x, x)
+        vmap(lambda x, y: y if x > 0 else -y, (0, None))(x, x)
+    assert len(caught) == 1 and "cannot run this model" in str(caught[0].message)
+
+
 def test_functions_that_look_at_values_have_examples_gradients(generator):
     """Posterior's functions are of all chains, and only the noise needs vmap."""
     x = torch.tensor([1.0, -2.0, 3.0], dtype=DOUBLE)

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior
@@ -238,6 +239,18 @@ def test_a_friction_below_the_noise_is_told_after_a_hundred_gradients():
     assert caught[0].filename == caught[1].filename == __file__
 
 
+def test_noise_that_exceeds_the_friction_in_few_coordinates_is_told_at_the_end_alone():
+    """In one of twenty."""
+    noise = torch.zeros(20).index_fill_(0, torch.tensor(3), 4.0)
+    kernel = SGHMC(0.1, 0.1, OnlineNoise(kind="diagonal"), num_steps=5)
+    target = NoisyGradient(Gaussian.standard(20), noise)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sample(kernel, target, torch.zeros(4, 20), 30, progress=False)
+    said = [str(x.message) for x in caught if "exceeded" in str(x.message)]
+    assert len(said) == 1 and "in 5.0% of the coordinates" in said[0]
+
+
 def test_chains_that_stand_still_in_different_places_disagree():
     """Their variance within is zero, and R̂ infinite."""
     (remark,) = remark_disagreement({"": torch.arange(3.0).expand(LEAST, 3)})
@@ -400,6 +413,21 @@ def test_few_stretches_have_the_limit_of_student():
     assert off == [False, True]
 
 
+def test_stretches_of_many_chains_are_some_forty():
+    for chains, degrees in ((1, 9), (4, 39), (20, 39), (100, 99)):
+        assert mean_and_error(torch.zeros(100, chains))[2] == degrees
+
+
+def test_a_mean_below_zero_within_its_error_is_narrow_and_no_fall(generator):
+    """Their error is 0.05."""
+    noise = torch.randn(100, 4, 1, generator=generator)
+    noise -= noise.mean()
+    (narrow,) = remark_virial(noise - 0.01, noise)
+    (falls,) = remark_virial(noise - 0.5, noise)
+    assert "too narrow" in narrow and "Take more samples" in narrow
+    assert "U falls outwards" in falls
+
+
 def test_slow_chains_are_judged_by_their_number(generator):
     """Four exact draws that do not move have a mean of 1 over chains, with three
     degrees of freedom, and stretches that are all alike.
@@ -499,6 +527,27 @@ def test_positions_are_kept_beside_what_is_collected_up_to_two_hundred(monkeypat
         assert torch.equal(some, every[::stride]) and len(some) <= 200
     monkeypatch.setattr("sgmc.sampling._NUMBERS", 30)
     assert positions(100, collect=torch.sin)[1].shape == (4, 2, 3)
+
+
+def test_a_resumed_run_keeps_the_positions_of_one_that_was_not_stopped(
+    tmp_path, monkeypatch
+):
+    looked = []
+    monkeypatch.setattr("sgmc.sampling._POSITIONS", 5)
+    monkeypatch.setattr(
+        "sgmc.sampling.remark_target", lambda *given: looked.append(given[2]) or []
+    )
+
+    def draw(number, name):
+        start, checkpoint = torch.zeros(2, 1), Checkpoint(tmp_path / name)
+        settings = dict(collect=torch.sin, checkpoint=checkpoint, progress=False)
+        sample(SGLD(0.1), Gaussian.standard(1), start, number, **settings)
+
+    draw(19, "whole")
+    draw(11, "parts")
+    draw(19, "parts")
+    whole, _, parts = looked
+    assert len(whole) == 5 and torch.equal(parts, whole)
 
 
 class Next:

@@ -23,7 +23,7 @@ from sgmc.posteriors import (
     NetworkPosterior,
     Softmax,
 )
-from sgmc.potentials import Potential
+from sgmc.potentials import Potential, differentiate
 from sgmc.starting import check_start
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
@@ -265,6 +265,19 @@ ODD = {  # a potential, how many coordinates, and what is said
             lambda self, p, b, scale: scale * Ours.energy_of(self, p, b, 1), "energy_of"
         ),
         "multiply the likelihood by the scale, and not the prior",
+    ),
+    "an energy that forgets N/n, beside a right gradient": (
+        type(
+            "Unscaled",
+            (Ours,),
+            {
+                "energy_of": lambda self, p, b, scale: Ours.energy_of(self, p, b, 1.0),
+                "gradient_of": lambda self, p, b, scale: differentiate(
+                    lambda x: Ours.energy_of(self, x, b, scale), p
+                )[1],
+            },
+        )(),
+        "with the scale 2, N/n, the energy of .* multiply the likelihood by the scale",
     ),
     "a minibatch's gradient that forgets N/n": (
         scaled(

@@ -419,6 +419,17 @@ def test_samples_that_are_too_wide_are_told():
         run(kernel, standard, num_samples=200, warmup_steps=10)
 
 
+def test_the_width_is_that_of_samples_without_the_warm_up(monkeypatch):
+    looked = []
+    monkeypatch.setattr(
+        "sgmc.models.pyro_kernel.remark_target",
+        lambda *given: looked.append(len(given[2])) or [],
+    )
+    model = lambda: pyro.sample("x", dist.Normal(0.0, 1.0))
+    run(HMC(1.0, 2), model, num_samples=20, warmup_steps=7)
+    assert looked == [20]
+
+
 def test_a_chain_that_has_not_arrived_is_told():
     with pytest.warns(UserWarning, match="halves of the chain do not agree"):
         run(

@@ -87,6 +87,18 @@ def test_half_the_step_tells_nothing_of_chains_that_do_not_agree():
     assert "tells nothing" in str(found)
 
 
+@pytest.mark.filterwarnings("ignore:the chains do not agree")
+@pytest.mark.parametrize("apart", [0, 1])
+def test_chains_of_one_run_that_do_not_agree_are_enough(apart, monkeypatch, generator):
+    places = [torch.zeros(4, 1), torch.zeros(4, 1)]
+    places[apart] = 9.0 * torch.arange(4.0)[:, None]
+    values = [torch.randn(100, 4, 1, generator=generator) + place for place in places]
+    monkeypatch.setattr(looks, "sample", lambda *_, **__: Draws(values.pop(0)))
+    start = torch.zeros(4, 1)
+    found = half_step(SGLD(0.5), Gaussian.standard(1), start, 100, progress=False)
+    assert "the chains of a run do not agree" in str(found)
+
+
 @pytest.mark.parametrize(
     ("kernel", "steps"),
     [
