@@ -153,7 +153,8 @@ class NetworkPosterior(GaussianPrior):
                     "module.eval(), or leave it out"
                 )
             )
-        if not agree(found[2], found[0][: len(found[2])]):
+        # coarse, for the sums over few inputs round otherwise, and mixing changes much
+        if not agree(found[2], found[0][: len(found[2])], root=5):
             raise ValueError(
                 "the module's output for an example depends on the others of its "
                 "minibatch, as by batch normalisation in training mode: use its "
