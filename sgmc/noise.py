@@ -7,7 +7,7 @@ standard deviation."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Generator, Tensor
@@ -121,7 +121,7 @@ def injected_root(
 @dataclass
 class InjectedNoise:
     """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ its root alone;
-    with ``online`` a look at a minibatch brings B̂ = ½εV̂ up to date first.
+    with ``online`` every gradient of a minibatch brings B̂ = ½εV̂ up to date.
     """
 
     step_size: float  #: ε
@@ -132,20 +132,24 @@ class InjectedNoise:
     variance: Any = None  #: V̂
     clipped: Any = None  #: share of coordinates in which ½εV̂ > TC, summed over steps
     share: Any = 0.0  #: of coordinates that were clipped for this root
+    potential: Any = None  #: whose minibatches an online estimate sees
 
-    def look(
-        self, potential: Potential, position: Tensor, minibatch: Any
-    ) -> tuple[Tensor, Matrix]:
-        """Compute ∇Ũ(θ; ω), and a root of the covariance to inject after it."""
-        if self.online is None:
-            return potential.gradient_given(position, minibatch), self.root
-        given = potential, position, minibatch, self.variance, self.step
-        gradient, variance = self.online.update(*given)
+    def watch(self, potential: Potential) -> Any:
+        """Give the potential; to an online estimate the noise itself, which computes
+        the potential's gradients and learns from them.
+        """
+        self.potential = potential
+        return potential if self.online is None else self
+
+    def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
+        """Compute ∇Ũ(θ; ω), and with it the root of what to inject after it."""
+        given = self.potential, position, minibatch, self.variance, self.step
+        gradient, variance = cast(OnlineNoise, self.online).update(*given)
         if self.root is None or variance is not self.variance:
             self.root, self.share = injected_root(self.room, self.step_size, variance)
         self.step, self.variance = self.step + 1, variance
         self.clipped = self.clipped + self.share
-        return gradient, self.root
+        return gradient
 
 
 def estimate_noise_variance(

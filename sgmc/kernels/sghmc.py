@@ -183,12 +183,13 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         """
         step_size = noise.step_size  # ε
         inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹
+        potential = noise.watch(potential)  # an online B̂ learns from the gradients
         for minibatch, normal in zip(minibatches, normals, strict=True):
             addmv_(position, inverse_mass, momentum, alpha=step_size)  # θ ← θ + εM⁻¹r
-            gradient, root = noise.look(potential, position, minibatch)
+            gradient = potential.gradient_given(position, minibatch)  # ∇Ũ(θ; ω)
             addmv_(momentum, damping, momentum, alpha=-step_size)  # r ← r − εCM⁻¹r
             momentum.sub_(gradient, alpha=step_size)  # r ← r − ε∇Ũ(θ)
-            addmv_(momentum, root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
+            addmv_(momentum, noise.root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""
