@@ -240,7 +240,7 @@ def sghmc_step(
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
 # :pyobject: SGHMC.trajectory
-# :start-at: step_size, time = noise
+# :start-at: step_size = noise
 # :dedent: 8
 # ```
 #
