@@ -200,7 +200,8 @@ def count(path: Path, helpers: int = 0) -> Page:
     shown = [cell for cell in code if not set(cell.metadata.get("tags", ())) & HIDDEN]
     # an .md page has no notebook beside it, and no tables made by code
     outputs = put_out(path, [c.source for c in code]) if path.suffix == ".py" else []
-    claims = [claim for put in outputs or () for claim in sentences.recorded(put)]
+    made = [one for put in outputs or () for one in sentences.recorded(put)]
+    claims = list(filter(sentences.is_check, made))
     if outputs is None:
         source = "\n".join(cell.source for cell in code)
         claims = re.findall(r"^\s*(?:claim|check)\(", source, re.M)

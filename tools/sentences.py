@@ -60,6 +60,11 @@ def without_last_digits(found: list[dict]) -> list[dict]:
     ]
 
 
+def is_check(record: dict) -> bool:
+    """Tell whether a record has a bound, and is no number alone."""
+    return bool(record["words"])
+
+
 def by_name(found: list[dict]) -> dict[str, dict]:
     """Give a page's records by their names."""
     return {record["name"]: record for record in found}
@@ -77,11 +82,14 @@ def block(found: list[dict]) -> str:
     """Write the records of a cell in HTML: a line that opens on click, and is open if
     one of them does not hold.
     """
-    broken, total = sum(not record["holds"] for record in found), len(found)
-    said = "1 check holds" if total == 1 else f"{total} checks hold"
+    broken, total = sum(not one["holds"] for one in found), len(found)
+    checks = sum(map(is_check, found))
+    said = "1 check holds" if checks == 1 else f"{checks} checks hold"
+    if not checks:
+        said = "1 number" if total == 1 else f"{total} numbers"
     mark, state = f"✓ {said}", ""
     if broken:
-        mark = f"✗ {broken} of {total} checks {'fails' if broken == 1 else 'fail'}"
+        mark = f"✗ {broken} of {checks} checks {'fails' if broken == 1 else 'fail'}"
         state = " broken"
     rows = "".join(map(row, found))
     return (

@@ -771,8 +771,8 @@ claim(
     kind="stored",
 )
 claim(
-    "Log loss of the samples less that of the falling rate: below zero at 45° and above "
-    "it at 90°",
+    "Log loss of the samples less that of the falling rate: below zero at 45° and "
+    "above it at 90°",
     gaps[(45, "log_loss"), falling].mean < 0 < gaps[(90, "log_loss"), falling].mean,
     because="the stored results, means of five seeds",
     kind="stored",

@@ -272,7 +272,7 @@ panels[1].minorticks_off()
 plt.show()
 
 # %% [markdown]
-# So the practical conclusion of this small trial: the average of SGHMC's networks errs on {c}`average-error` % of the digits, SGD with momentum on {c}`trained-error` % and plain SGD on {c}`SGD-error` %, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store.
+# So the practical conclusion of this small trial: the average of SGHMC's networks errs on {c}`average-error` % of the digits and SGD with momentum on {c}`trained-error` %, at much the same log loss. These are differences that 1,000 digits hardly decide, and the average costs a walk of 160 epochs and two hundred networks to store.
 # There is a stronger rival: five networks that are trained apart do better still for the same number of gradients ({doc}`/book/practice/what_should_i_use`). They, too, work by disagreeing.
 
 # %% tags=["hide-input"]
@@ -286,7 +286,6 @@ for name, value, bound, because in (
     ("one-error", 100 * ours[0], at_least(7.5), "3.3 to 5.6 points above the next"),
     ("trained-error", 100 * trained[0], near(6.2, 3), DIGITS),
     ("average-error", 100 * theirs[0], near(5.6, 3), DIGITS),
-    ("SGD-error", 100 * members["SGD"][0], near(5.9, 3), DIGITS),
     ("five-apart", 100 * (scores(apart).mean(0) - trained)[0], near(0, 2), DIGITS),
     ("ten-consecutive", 100 * worse[0], at_least(0.5), "twenty choices of each"),
     ("log-loss-share", theirs[1] / ours[1], at_most(0.27), "0.15 to 0.20 in six seeds"),

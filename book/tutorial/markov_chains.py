@@ -423,8 +423,8 @@ suspicious = {"short steps", "stuck", "drift"}
 check(
     "remarks",
     {name for name, said in remarks.items() if said} == suspicious,
-    says="sample remarked on the runs with short steps, stuck and with drift, and on no "
-    "others",
+    says="sample remarked on the runs with short steps, stuck and with drift, and on "
+    "no others",
 )
 check(
     "good",

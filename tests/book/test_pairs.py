@@ -225,6 +225,9 @@ def test_a_block_is_one_line_that_opens_on_click_or_is_open_where_one_fails():
         ("measured", "measured 0.5012 ± 0.01"),
         ("because", "counted"),
     ]
+    number = RECORD | {"words": ""}
+    assert "✓ 1 check holds" in sentences.block([RECORD, number])
+    assert "✓ 2 numbers" in sentences.block([number, number])
     page = sentences.block([RECORD, RECORD | {"holds": False}])
     assert page.startswith('<details class="checks broken" open><summary>✗ 1 of 2')
     assert re.findall(r'class="claim( broken)?"', page) == ["", " broken"]

@@ -158,7 +158,7 @@ def test_tables_and_claims_are_those_of_the_notebook(page):
     _, second, third, last = book.code_cells(notebook)
     new = book.nbformat.v4.new_output
     second.outputs = [new("display_data", {"text/plain": "a table\n3   7.5"})]
-    names = [{"name": word} for word in ("one", "two", "three, in a loop")]
+    names = [{"words": word} for word in ("one", "two", "three, in a loop", "")]
     third.outputs = [new("display_data", {"text/plain": "✓ One", MEDIA: names})]
     last.outputs = [new("display_data", {"text/plain": "<Figure size 640x480>"})]
     before = reading.count(page)
