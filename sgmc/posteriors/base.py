@@ -337,7 +337,8 @@ class DataPotential(Potential):
                 raise ValueError(
                     f"{name} is not finite at the start, but {float(odd[0])}: has each "
                     "parameter with a border, such as a scale, its support, and no "
-                    "wider one than its prior? If they are right, start elsewhere"
+                    "wider one than its prior, and is no example on a border, such as "
+                    "0 under a logarithm? If they are right, start elsewhere"
                 )
         near, found = within(densities, position, generator)
         with torch.no_grad():
@@ -440,7 +441,12 @@ class DataPotential(Potential):
 
         def blind(position: Tensor) -> Tensor:
             one, many = (self.gradient_of(position, few, x) for x in (1.0, 2.0**20))
-            return (one == many).all(0)
+            # those of examples may cancel exactly, as of a bias where as many are taken
+            # for another class as the other way round: so with weights, too
+            apart = lambda x: (
+                (self.log_likelihoods(x, few) * weights).sum(-1) + 0 * x.sum(-1)
+            )
+            return ((one == many) & (differentiate(apart, position)[1] == 0)).all(0)
 
         def moved(coordinates: Tensor, distance: float) -> tuple[bool, Tensor]:
             way = (1 + position.abs()) * normal_like(position, generator)
@@ -449,7 +455,9 @@ class DataPotential(Potential):
             large = change > 16 * torch.finfo(change.dtype).eps * (1 + before.abs())
             return bool(large.any(-1).float().mean() > 0.5), to
 
-        unseen, before = blind(position), self.log_likelihoods(position, few)
+        before = self.log_likelihoods(position, few)
+        weights = torch.arange(1, before.shape[1] + 1, device=before.device).sqrt()
+        unseen = blind(position)
         for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
             for _ in range(10):
                 changed, to = moved(unseen, distance)

@@ -100,7 +100,14 @@ class NetworkPosterior(GaussianPrior):
             check_positive(f"prior_variance of {name}", value)
         self.prior_precision = {name: 1 / prior_variance[name] for name in self.shapes}
         self.prior = self.prior_of(self.prior_precision)
-        self.module = copy.deepcopy(module)
+        try:
+            self.module = copy.deepcopy(module)
+        except RuntimeError as error:
+            raise ValueError(
+                "module cannot be copied, for it keeps a tensor that was computed of "
+                "its parameters, such as an output: keep its .detach(), and instead of "
+                "torch.nn.utils.weight_norm take torch.nn.utils.parametrizations' own"
+            ) from error
         # they say nothing, and a checkpoint must not tell posteriors apart by them
         for name in self.shapes:
             self.module.get_parameter(name).detach().zero_()

@@ -246,6 +246,28 @@ def test_modules_that_are_no_function_of_their_parameters_yet(generator):
         NetworkPosterior(nn.LSTM(3, 1).double(), **settings)
 
 
+class Keeping(nn.Module):
+    """It remembers its last outputs, as many do to show them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, inputs):
+        self.outputs = self.layer(inputs)
+        return self.outputs
+
+
+def test_a_module_that_keeps_what_it_computed_is_told_what_to_keep(generator):
+    x = torch.randn(20, 3, generator=generator)
+    settings = dict(inputs=x, targets=x.sum(-1), likelihood=Gaussian())
+    module = Keeping()
+    NetworkPosterior(module, **settings)
+    module(x)
+    with pytest.raises(ValueError, match=r"cannot be copied.* keep its \.detach\(\)"):
+        NetworkPosterior(module, **settings)
+
+
 def test_a_parameter_without_axes_and_dropout_of_nothing(generator):
     class Scaled(nn.Module):
         def __init__(self):

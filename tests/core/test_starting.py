@@ -514,6 +514,32 @@ def test_units_that_are_off_are_not_cut_off(chains):
         check_start(posterior, start, seed)
 
 
+def test_units_at_their_kink_are_not_cut_off():
+    """The shortest way, too, switches half of those on that are off."""
+    module = nn.Sequential(nn.Linear(3, 50), nn.ReLU(), nn.Linear(50, 2))
+    posterior = NetworkPosterior(module, FEATURES, (TARGETS > 0).long(), batch_size=10)
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        start = posterior.initial_position(1, generator)
+        start[:, :150], start[:, 150:200] = 0.0, -1e-6
+        with torch.no_grad():
+            assert posterior._blind(start, posterior.few(), generator) is None
+
+
+def test_gradients_that_cancel_are_not_cut_off():
+    """One example of each class is surely taken for the other: at inputs in the
+    thousands probabilities are 0 and 1 exactly, and slopes whole numbers.
+    """
+    inputs = 1_000 * torch.tensor([[-2.0], [-1.0], [1.0], [2.0]], dtype=torch.float64)
+    module = nn.Linear(1, 2, dtype=torch.float64)
+    posterior = NetworkPosterior(module, inputs, torch.arange(4) % 2)
+    start = torch.tensor([[-1.0, 1.0, 0.0, 0.0]], dtype=torch.float64)
+    slope = posterior.gradient_of(start, posterior.few(), 1.0)
+    assert (slope[0, 2:] == 0).all()
+    for seed in range(5):
+        check_start(posterior, start, seed)
+
+
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_right_model_is_let_through(name, dtype):
