@@ -784,6 +784,39 @@ def test_values_of_a_module_of_the_users_own_count_that_are_read(
     del sys.modules["readers_of_the_user"]
 
 
+NEIGHBOURS = """
+from . import settings as beside
+
+
+def imported_from_the_package_within(x):
+    from .settings import SCALE
+
+    return SCALE * x
+
+
+class Held:
+    def __init__(self):
+        self.settings = beside
+
+
+held = Held()
+"""
+
+
+def test_values_that_a_package_imports_within_itself_count(settings, tmp_path):
+    (tmp_path / "package_of_the_user" / "neighbours.py").write_text(NEIGHBOURS)
+    from package_of_the_user import neighbours
+
+    function, held = neighbours.imported_from_the_package_within, neighbours.held
+    settings._OFFSET = 2.0
+    first, before = fingerprint(function), fingerprint(held)
+    settings.SCALE = 3.0
+    assert fingerprint(function) != first
+    # of an object's module also those that are meant for nobody else
+    settings.SCALE, settings._OFFSET = 1.0, 3.0
+    assert fingerprint(function) == first and fingerprint(held) != before
+
+
 def test_a_run_does_not_go_on_after_a_value_of_a_module_changed(settings, tmp_path):
     class Mine(Potential):
         def energy(self, position):

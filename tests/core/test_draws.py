@@ -205,6 +205,7 @@ def test_what_are_no_draws_is_refused(samples):
         ),
         (lambda samples: samples.mean(0), r"\(5, 4, ...\), not \(4, 2\)"),
         (lambda samples: samples.transpose(0, 1), r"\(5, 4, ...\), not \(4, 5, 2\)"),
+        (lambda samples: samples.mean(1), r"\(5, 4, ...\), not \(5, 2\)"),
         (lambda samples: 1.0, "not 1.0"),
     ],
 )
@@ -226,7 +227,9 @@ def test_other_draws_that_cannot_be_averaged():
         match=r"weights.*'hyperparameters'.*\(5, 4, 2\)",
     ):
         draws.weighted_mean("hyperparameters")
-    for wrong in (torch.zeros(5, 4), torch.tensor([1.0, -1, 1, 1, 1]).expand(4, 5).T):
+    one_chain_without = torch.tensor([1.0, 0, 1, 1]).expand(5, 4)
+    negative = torch.tensor([1.0, -1, 1, 1, 1]).expand(4, 5).T
+    for wrong in (torch.zeros(5, 4), one_chain_without, negative):
         with pytest.raises(ValueError, match=r"weights 'weight' .* at least 0"):
             Draws(torch.zeros(5, 4, 2), {"weight": wrong}).weighted_mean("weight")
     with pytest.raises(ValueError, match=r"runs.*a list$"):

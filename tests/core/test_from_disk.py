@@ -244,6 +244,9 @@ def test_workers_give_each_example_once_or_are_refused(tmp_path):
     for place, data in enumerate((DATA, Stream())):
         (found,) = to_disk(DataLoader(data, 5, num_workers=2), tmp_path / str(place))
         torch.testing.assert_close(found.sort().values, NUMBERS)
+    # one batch alone, of the first worker, is no twin
+    (found,) = to_disk(DataLoader(Stream(1), 5, num_workers=2), tmp_path / "one")
+    assert found.tolist() == [0.0]
     for data, message in (
         (Stream(shared=False), r"example 2 times.*get_worker_info.*num_workers=0"),
         (Changing(), r"two values of one example"),

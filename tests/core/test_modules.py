@@ -371,6 +371,19 @@ def test_a_label_of_each_token_is_for_a_likelihood_of_ones_own(generator):
     sample(SGHMC(0.01, friction=1.0), posterior, vector[None], 2)
 
 
+def test_other_rounding_among_fewer_examples_is_no_mixing(generator):
+    class Rounding(nn.Linear):
+        def forward(self, inputs):
+            large = 3e4 * (len(inputs) > 2)
+            return super().forward(inputs) + large - large
+
+    inputs, targets = torch.randn(9, 3, generator=generator), torch.arange(9) % 2
+    posterior = NetworkPosterior(Rounding(3, 2), inputs, targets)
+    position = posterior.initial_position(1, generator)
+    many, few = (posterior.outputs(position, x[None]) for x in (inputs, inputs[:2]))
+    assert 1e-4 < (many[:, :2] - few).abs().max() < 2e-3
+
+
 def test_right_modules_are_left_alone(generator):
     """Layers of ordinary networks, in training mode and float32, of many inputs."""
     shape = torch.randn(150, 4, 6, 6, generator=generator)

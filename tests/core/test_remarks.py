@@ -267,6 +267,20 @@ def test_only_chains_that_are_where_they_started_are_named():
     )
 
 
+def test_beside_a_chain_that_stands_still_the_others_are_looked_at():
+    class Lame(SGLD):
+        def step(self, potential, state, generator):
+            first = state.position[0].clone()
+            state, info = super().step(potential, state, generator)
+            state.position[0] = first
+            return state, info
+
+    start = torch.zeros(8, 1)
+    told = said_of(Lame(1.5), Gaussian.standard(1), start, 400)
+    assert [x for x in told if x.startswith("chain 0 never moved")]
+    assert [x for x in told if "too wide" in x]
+
+
 @pytest.mark.parametrize(
     ("number", "expected"),
     [
@@ -390,6 +404,10 @@ def test_growth_is_ten_tenths_in_ascending_order_and_a_factor_of_ten(generator):
     alone = torch.randn(shape, generator=generator)
     alone[:, 2, 1] += 1.1 ** torch.arange(100.0) * (-1) ** torch.arange(100)
     assert remark_growth(alone)
+    # of so many that their mean does not grow
+    alone = torch.randn(100, 4, 300, generator=generator)
+    alone[:, 2, 1] += 5 * 1.05 ** torch.arange(100.0) * (-1) ** torch.arange(100)
+    assert remark_growth(alone)
 
 
 def test_a_mean_that_one_value_dominates_is_told_and_noise_is_not(generator):
@@ -470,6 +488,13 @@ def test_the_worst_coordinate_is_told_and_named(generator):
     draws[..., :6], draws[..., 6:] = draws[..., :6] * 0.375**0.5, draws[..., 6:] / 3
     told = "".join(remark_target(kernel, Gaussian.standard(10), draws, 0))
     assert "in coordinate" in told and "10 of 10" in told
+
+
+def test_few_samples_of_many_chains_are_enough_for_a_mean_beyond_ten(generator):
+    """The variance is 25, and the mean of the products of five samples a chain."""
+    draws = 5 * torch.randn(10, 20, 1, generator=generator)
+    assert "too wide" in "".join(remark_target(SGLD(0.1), STANDARD, draws, 0))
+    assert remark_target(SGLD(0.1), STANDARD, draws[:, :3], 0) == []
 
 
 def test_a_sample_of_the_whole_second_half_is_looked_at(generator):

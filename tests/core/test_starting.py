@@ -540,6 +540,24 @@ def test_gradients_that_cancel_are_not_cut_off():
         check_start(posterior, start, seed)
 
 
+@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.flip(0)])
+def test_either_of_two_chains_may_wait_for_the_other(turn):
+    odd = potential(lambda p: turn(turn(p.pow(2).sum(-1)).cumsum(0)))
+    with pytest.raises(ValueError, match="where the other chains are"):
+        check_start(odd, torch.zeros(2, 2), seed=0)
+
+
+def test_minibatches_are_compared_close_to_the_start_where_far_away_is_no_density():
+    class Bounded(type(drawn(1.0))):
+        def energy(self, position):
+            if (position.abs() > 2).any():
+                raise ValueError("beyond the support")
+            return super().energy(position)
+
+    with pytest.raises(ValueError, match=r"on average 0\.\d+ times the gradient"):
+        check_start(Bounded(), torch.full((3, 3), 0.5), seed=0)
+
+
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_right_model_is_let_through(name, dtype):

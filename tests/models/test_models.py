@@ -14,6 +14,7 @@ from torch.distributions import (
     Beta,
     Categorical,
     Dirichlet,
+    Distribution,
     Exponential,
     Gamma,
     HalfNormal,
@@ -531,6 +532,17 @@ def test_a_border_and_rounding_are_inside():
     near = torch.tensor([[0.5, 0.500002], [0.5, 0.6], [-0.1, 1.1]])
     assert beyond(constraints.simplex, near).tolist() == [False, True, True]
     assert not beyond(constraints.positive, torch.tensor([0.0, torch.nan])).any()
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_the_validation_of_distributions_is_put_back_as_it_was(validated):
+    before = Distribution._validate_args
+    try:
+        Distribution.set_default_validate_args(validated)
+        fine().energy(torch.zeros(1, 1))
+        assert Distribution._validate_args is validated
+    finally:
+        Distribution.set_default_validate_args(before)
 
 
 def test_all_data_are_looked_at():
