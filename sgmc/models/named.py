@@ -153,7 +153,7 @@ class NamedPosterior(DataPotential):
     here, and not by the functions. All chains run the functions together, by
     ``torch.func.vmap``; functions that look at values, by ``if`` or ``.item()``, run
     for one chain after another. Validation of distributions is off in a run; before it,
-    densities outside of their supports are refused (:func:`check_laws`).
+    densities outside of their supports are refused (``check_laws``).
 
     Args:
         shapes: the shape of each parameter, by name.
@@ -246,7 +246,7 @@ class NamedPosterior(DataPotential):
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at all examples too (:func:`sgmc.models.functions.check_examples`), and
-        at the supports of distributions (:func:`check_laws`): at the position for up to
+        at the supports of distributions (``check_laws``): at the position for up to
         100,000 examples, and on both sides of zero for a thousand.
         """
         check_examples(self, position)
