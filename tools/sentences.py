@@ -71,8 +71,11 @@ def by_name(found: list[dict]) -> dict[str, dict]:
 
 
 def twice(found: list[dict]) -> list[str]:
-    """List the names that two records of a page have."""
-    return [name for name, n in Counter(one["name"] for one in found).items() if n > 1]
+    """List the names that two records of a page have, of those that a sentence may
+    show.
+    """
+    count = Counter(record["name"] for record in found if not record["says"])
+    return [name for name, number in count.items() if number > 1]
 
 
 # On a page ----------------------------------------------------------------------------

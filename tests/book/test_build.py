@@ -307,7 +307,7 @@ def test_a_sentence_shows_what_was_measured_on_its_page_and_on_another(small_boo
 
 @pytest.mark.slow
 def test_a_name_without_a_record_and_a_record_without_a_sentence_are_said(small_book):
-    cell = recording({}, {"name": "gap"}, {"name": "gap", "says": "A gap"})
+    cell = recording({}, {"name": "gap"}, {"name": "gap", "parts": {"mean": "1"}})
     with_cell(small_book, cell, text="It is {c}`thirds` and $y = {c}`quarter`$.")
     code, said = build(small_book)
     assert code == 0 and "It is ✗ thirds" in plain(page(small_book))
