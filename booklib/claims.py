@@ -40,7 +40,7 @@ def at_least(value: float) -> Bound:
 
 
 def at_most_errors(value: float = ERRORS) -> Bound:
-    """Bound a distance that is counted in standard errors, such as the largest of ten."""
+    """Bound a distance in standard errors, such as the largest of ten."""
     return {"at_most": value, "errors": True}
 
 
