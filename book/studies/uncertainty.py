@@ -32,7 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from booklib.claims import check, claim
+from booklib.claims import at_least, at_most, check, claim
 from booklib.datasets import Data, digits, letters, split_digits
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.looks import BINS
@@ -275,12 +275,12 @@ for thing, least in (("letters", 0.08), ("clothes", 0.02)):
             kind="stored",
         )
 control = Seeds.read("uncertainty_control")
-for name, method in (
-    ("fixed", "SGHMC, λ = 3"),
-    ("learned", "SGD with momentum, learned λ"),
+for name, method, bound in (
+    ("fixed", "SGHMC, λ = 3", at_least(0.98)),
+    ("learned", "SGD with momentum, learned λ", at_most(0.93)),
 ):
     areas = control(method, "look.kept.entropy.letters.auroc")
-    check(f"letters-{name}", areas.mean(), kind="stored", digits=3)
+    check(f"letters-{name}", areas.mean(), bound, kind="stored", digits=3)
 claim(
     "Letters: SGHMC's average against both rivals is decided",
     all(gaps["letters", rival].decided for rival in rivals),

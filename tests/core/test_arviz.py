@@ -10,7 +10,7 @@ from torch.distributions import MultivariateNormal, Normal, Poisson
 
 from sgmc import sample
 from sgmc.draws import Draws
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
+from sgmc.kernels import HMC, NUTS, SGHMC
 from sgmc.machines import Shard
 from sgmc.models import NamedPosterior, control_variates
 from sgmc.posteriors import Gaussian as GaussianLikelihood
@@ -52,22 +52,6 @@ def test_to_arviz_and_back():
     assert float(arviz.rhat(data)["weights"].max()) < 1.5
     scalars = Draws(draws.samples[..., 0])
     assert scalars.to_arviz().posterior["position"].shape == (4, 50)
-
-
-@pytest.fixture
-def named():
-    collect = lambda position: {
-        "position": position,
-        "radius": position.norm(dim=-1),
-        "inside": position.norm(dim=-1) < 1,
-    }
-    return sample(
-        SGLD(lambda step: 0.1 / (1 + step)),
-        Gaussian.standard(2),
-        torch.ones(3, 2),
-        num_samples=6,
-        collect=collect,
-    )
 
 
 def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):

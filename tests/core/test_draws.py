@@ -99,22 +99,6 @@ def test_falling_steps_weigh_their_draws():
     )
 
 
-@pytest.fixture
-def named():
-    collect = lambda position: {
-        "position": position,
-        "radius": position.norm(dim=-1),
-        "inside": position.norm(dim=-1) < 1,
-    }
-    return sample(
-        SGLD(lambda step: 0.1 / (1 + step)),
-        Gaussian.standard(2),
-        torch.ones(3, 2),
-        num_samples=6,
-        collect=collect,
-    )
-
-
 def test_averages_of_several_tensors_want_a_choice(named):
     mean, error = named.mean_and_standard_error(lambda samples: samples["inside"])
     averages = named.samples["inside"].double().numpy().mean(0)
