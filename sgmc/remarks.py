@@ -389,7 +389,7 @@ def remark_virial(
     cause: Callable[[int | None], str] = lambda place: "",
 ) -> list[str]:
     """Say if the means of :func:`virial_products` ``(num_samples, chains, dim)`` are
-    off, over all coordinates, or in some of them, of which it names the worst.
+    off, over all coordinates, or in some of them, and names the worst.
 
     Both looks together give a false alarm in one run of a million.
 
