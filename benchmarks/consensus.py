@@ -21,10 +21,10 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from booklib.consensus import serialized_size
-from booklib.results import RESULTS, circumstances, peak_memory, write_result
+from booklib.rivals.consensus import serialized_size
+from booklib.runs.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.machines import shards
 from sgmc.machines.cluster import as_they_come, run_all, workers

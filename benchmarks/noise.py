@@ -11,7 +11,7 @@ import warnings
 
 import torch
 
-from booklib.networks import multilayer_perceptron
+from booklib.models.networks import multilayer_perceptron
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Fresh
 from sgmc.noise import OnlineNoise

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, pad
 
-from booklib.results import RESULTS, circumstances, peak_memory, write_result
+from booklib.runs.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import Posterior

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
-from booklib.datasets import digits
-from booklib.results import RESULTS, circumstances, peak_memory, write_result
+from booklib.data import digits
+from booklib.runs.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models.pyro_model import PyroPosterior

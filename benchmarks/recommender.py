@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from booklib.results import (
+from booklib.runs.results import (
     RESULTS,
     checksum,
     circumstances,

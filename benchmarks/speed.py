@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from booklib.networks import multilayer_perceptron
+from booklib.models.networks import multilayer_perceptron
 from sgmc import sample
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD

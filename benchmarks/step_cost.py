@@ -32,8 +32,8 @@ from torch.nn import functional
 
 from benchmarks import mixture
 from benchmarks.mixture import MINIBATCH, PRINTED, Job
-from booklib.networks import multilayer_perceptron
-from booklib.results import (
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.results import (
     RESULTS,
     circumstances,
     peak_memory,

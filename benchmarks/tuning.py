@@ -28,16 +28,16 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import avg_pool2d
 
-from booklib.datasets import digits
-from booklib.networks import multilayer_perceptron
-from booklib.results import RESULTS, circumstances, peak_memory, write_result
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, SGHMC
 from sgmc.kernels.base import Kernel
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError
 from sgmc.tuning import (
     DefaultSGHMC,
     default_kernel,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sgmc.checks import check_instance, check_tensor
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 
 
 def check_probabilities(name: str, value: Any, *axes: str) -> None:

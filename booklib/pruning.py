@@ -6,7 +6,7 @@ import torch
 
 from booklib.checks import check_draws
 from sgmc.checks import check_number
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 
 
 def prune(draws: Draws, share: float) -> Draws:
@@ -15,7 +15,7 @@ def prune(draws: Draws, share: float) -> Draws:
 
     Args:
         draws: with the statistics ``mean`` and ``std``, as those of
-            :func:`booklib.approximations.variational`.
+            :func:`booklib.rivals.variational`.
         share: of a chain's weights, from 0 to less than 1; a number of weights that is
             not whole is rounded down.
 

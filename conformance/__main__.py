@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from booklib.results import RESULTS, circumstances, read_result, write_result
+from booklib.runs.results import RESULTS, circumstances, read_result, write_result
 from conformance.turns import TURNS, run_speed
 
 FOLDER = Path(__file__).parent

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from booklib.results import RESULTS, circumstances, write_result
+from booklib.runs.results import RESULTS, circumstances, write_result
 
 ROOT = Path(__file__).resolve().parents[1]
 TURNS, FEW, SLOW = 7, 3, 4.0  # few turns of a row that has one of so many seconds

@@ -18,12 +18,12 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from booklib.approximations.variational import bound_gradient
 from booklib.bandit import EAT, LEAVE, regrets, rewards
-from booklib.datasets import Data, mushrooms, synthetic_mushrooms
-from booklib.networks import multilayer_perceptron
-from booklib.results import checksum, circumstances
-from booklib.runs import DivergedError
+from booklib.data import Data, mushrooms, synthetic_mushrooms
+from booklib.models.networks import multilayer_perceptron
+from booklib.rivals.variational import bound_gradient
+from booklib.runs.results import checksum, circumstances
+from booklib.runs.run import DivergedError
 from experiments.study import Experiment, Options, grid, in_a_name, study
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import Gaussian, NetworkPosterior

@@ -1,4 +1,4 @@
-"""Figure 4 by the program of Chen et al. (2014) itself, ported (see booklib.bayesnn).
+"""Figure 4 by the program of Chen et al. (2014), ported: experiments.bayesnn_program.
 
 Its settings: η = 0.1 for the mean over 50,000 digits, α = 0.01, weights from N(0,
 0.01²), 800 rounds, averages from round 50 on, and a Gibbs step for the prior's
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from booklib.bayesnn import Method, Program
-from booklib.datasets import digits, mnist
-from booklib.results import checksum, circumstances
+from booklib.data import digits, mnist
+from booklib.runs.results import checksum, circumstances
+from experiments.bayesnn_program import Method, Program
 from experiments.comparison import run_file
 from experiments.study import Experiment, Options, Prepared, study
 from sgmc.checkpoints import Checkpoint
-from sgmc.running import drive
+from sgmc.door.running import drive
 
 METHODS = {
     "SGHMC": Method(),

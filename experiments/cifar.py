@@ -16,10 +16,10 @@ from functools import partial
 import torch
 from torch import Generator, nn
 
-from booklib.datasets import Data, cifar10, digits, scramble, standardise
-from booklib.networks import convolutional_network, multilayer_perceptron
-from booklib.plans import Falling, Hamiltonian, Plan, Prior
-from booklib.runs import Run
+from booklib.data import Data, cifar10, digits, scramble, standardise
+from booklib.models.networks import convolutional_network, multilayer_perceptron
+from booklib.runs.plans import Falling, Hamiltonian, Plan, Prior
+from booklib.runs.run import Run
 from experiments.comparison import Methods, of_plans
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh

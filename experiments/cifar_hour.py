@@ -8,7 +8,7 @@ the networks of the other half are averaged. The optimiser's falls to zero.
 
 from functools import partial
 
-from booklib.plans import Cooled
+from booklib.runs.plans import Cooled
 from experiments import cifar
 from experiments.comparison import Methods, of_plans
 from experiments.study import Prepared

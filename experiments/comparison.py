@@ -9,11 +9,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from booklib.looks import look
-from booklib.plans import Plan
-from booklib.results import checksum
-from booklib.runs import DivergedError, Run
-from booklib.together import One, Together
+from booklib.runs.plans import Plan
+from booklib.runs.predictions import look
+from booklib.runs.results import checksum
+from booklib.runs.run import DivergedError, Run
+from booklib.runs.together import One, Together
 from experiments.study import Experiment, Options, Prepared, in_a_name, once, study
 from sgmc.posteriors import NetworkPosterior
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from booklib.approximations.layers import linear_layers
-from booklib.results import score
+from booklib.rivals.layers import linear_layers
+from booklib.runs.results import score
 from experiments import mnist
 from experiments.fits import Task, compare, predict, tasks
 from experiments.neighbours import NETWORKS, ROUNDS, drop
 from experiments.study import Experiment, Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import torch
 
-from booklib import looks
-from booklib.plans import Falling, Prior
-from booklib.runs import Run, read_run
+from booklib.runs import predictions as looks
+from booklib.runs.plans import Falling, Prior
+from booklib.runs.run import Run, read_run
 from experiments import mnist
 from experiments.comparison import Methods, compare, mistakes, run_file
 from experiments.study import Experiment, Options, Prepared, no_digits

@@ -7,9 +7,9 @@ noise of their program, SGHMC's at the temperature 2αη, and fresh minibatches.
 
 from functools import partial
 
-from booklib.datasets import digits, fashion_mnist
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Langevin, Plan, Prior, Settings
+from booklib.data import digits, fashion_mnist
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, Langevin, Plan, Prior, Settings
 from experiments.comparison import Methods, of_plans
 from experiments.mnist import LAYERS
 from experiments.study import Options, Prepared, split

@@ -9,8 +9,8 @@ optimiser one draw from its last network. "Right noise" is the same at T = 1.
 
 from functools import partial
 
-from booklib.looks import drawn_by_round
-from booklib.plans import Hamiltonian, Langevin, Nesterov, Plan, Prior, Settings
+from booklib.runs.plans import Hamiltonian, Langevin, Nesterov, Plan, Prior, Settings
+from booklib.runs.predictions import drawn_by_round
 from experiments import fashion
 from experiments.comparison import Methods, of_plans
 from experiments.study import Prepared

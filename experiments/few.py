@@ -18,17 +18,17 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from booklib.distillation import SoftTargets, lessons
-from booklib.fidelity import agreement, predictive_distance
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import area_under_roc, log_score, predictive_entropy
-from booklib.results import checksum, circumstances, score
-from booklib.thinning import herd, thin
+from booklib.models.networks import multilayer_perceptron
+from booklib.rivals.distillation import SoftTargets, lessons
+from booklib.rivals.thinning import herd, thin
+from booklib.runs.results import checksum, circumstances, score
+from booklib.scores.fidelity import agreement, predictive_distance
+from booklib.scores.prediction import area_under_roc, log_score, predictive_entropy
 from experiments import neighbours
 from experiments.fits import Task, predict, whole
 from experiments.study import Experiment, Options, Prepared, in_a_name, once
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior

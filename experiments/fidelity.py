@@ -17,8 +17,10 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
-from booklib.datasets import Data, diabetes, digits, letters, part
-from booklib.fidelity import (
+from booklib.data import Data, diabetes, digits, letters, part
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.results import ExperimentError, circumstances, score
+from booklib.scores.fidelity import (
     agreement,
     bin_mixtures,
     check_mixed,
@@ -26,16 +28,14 @@ from booklib.fidelity import (
     function_space_rhat,
     predictive_distance,
 )
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import area_under_roc, predictive_entropy
-from booklib.results import ExperimentError, circumstances, score
+from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import neighbours
 from experiments.fits import Method, Methods, Task, compare, tasks, whole
 from experiments.neighbours import DECAY
 from experiments.study import Experiment, Options, Prepared, grid
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior

@@ -1,5 +1,5 @@
 """Experiments whose methods give draws of a network's weights: functions from a task
-and settings, which are chosen by shorter fits, to :class:`sgmc.draws.Draws`.
+and settings, which are chosen by shorter fits, to :class:`sgmc.door.draws.Draws`.
 """
 
 import time
@@ -10,13 +10,13 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from booklib.prediction import area_under_roc, predictive_entropy
-from booklib.results import checksum, circumstances, score
+from booklib.runs.results import checksum, circumstances, score
+from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments.study import Options, Prepared, in_a_name, study
 from sgmc.checkpoints import Checkpoint
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
+from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
 Methods = dict[str, tuple[Method, list[dict]]]  # with the settings to choose from

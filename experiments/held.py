@@ -10,7 +10,7 @@ every sample, and scores on the first 10,000 training digits.
 
 from functools import partial
 
-from booklib.plans import Hamiltonian, Plan, Prior
+from booklib.runs.plans import Hamiltonian, Plan, Prior
 from experiments import steps
 from experiments.comparison import Methods, of_plans
 from experiments.study import Prepared

@@ -8,9 +8,9 @@ after every round; optimisers have one precision (weight decay).
 
 from functools import partial
 
-from booklib import datasets
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Langevin, Plan, Prior, Settings
+from booklib import data as datasets
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, Langevin, Plan, Prior, Settings
 from experiments.comparison import Methods, mistakes, of_plans
 from experiments.study import Options, Prepared, split
 from sgmc.minibatches import Fresh

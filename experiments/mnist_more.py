@@ -15,7 +15,7 @@ fixed before these were run. The new seeds alone decide; all twenty are shown.
 The settings are those that validation chose for mnist and falling.
 """
 
-from booklib.plans import Falling, Hamiltonian, Langevin, Prior
+from booklib.runs.plans import Falling, Hamiltonian, Langevin, Prior
 from experiments import mnist
 from experiments.comparison import (
     Methods,

@@ -19,14 +19,14 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from booklib.results import circumstances
+from booklib.runs.results import circumstances
 from experiments.study import Experiment, Options, grid, study
 from sgmc import sample
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.kernels.langevin import SGLDState
 from sgmc.other_kernels import Cyclical
 from sgmc.randomness import derived_seed
-from sgmc.sampling import DivergenceError
 from sgmc.targets import GaussianMixture, NoisyGradient
 
 STEPS, CYCLES, NOISE, RINGS = 50_000, 30, 1.0, 4

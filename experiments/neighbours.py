@@ -15,14 +15,14 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from booklib import approximations
-from booklib.approximations.descent import Settings
-from booklib.approximations.descent import descend as go_down
+from booklib import rivals as approximations
+from booklib.rivals.descent import Settings
+from booklib.rivals.descent import descend as go_down
 from experiments import mnist
 from experiments.fits import Methods, Task, compare, tasks
 from experiments.study import Experiment, Options, Prepared, grid, no_digits
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Passes
 from sgmc.other_kernels import Cyclical

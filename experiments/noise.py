@@ -8,7 +8,7 @@ coordinates in which that happened.
 
 from functools import partial
 
-from booklib.runs import Run
+from booklib.runs.run import Run
 from experiments import mnist
 from experiments.comparison import Methods, mistakes, of_plans
 from experiments.study import Prepared

@@ -12,8 +12,8 @@ from functools import partial
 
 from torch.nn import functional
 
-from booklib.datasets import Data, cifar10, part, standardise
-from booklib.networks import convolutional_network
+from booklib.data import Data, cifar10, part, standardise
+from booklib.models.networks import convolutional_network
 from experiments import mnist
 from experiments.fits import Methods, compare, tasks
 from experiments.neighbours import DECAY, cycles, cyclical, sghmc, sgld

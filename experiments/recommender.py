@@ -20,10 +20,10 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from booklib.datasets import Ratings, made_up_ratings, movielens
-from booklib.factorisation import MatrixFactorisation
-from booklib.results import checksum, circumstances
-from booklib.runs import DivergedError
+from booklib.data import Ratings, made_up_ratings, movielens
+from booklib.models.factorisation import MatrixFactorisation
+from booklib.runs.results import checksum, circumstances
+from booklib.runs.run import DivergedError
 from experiments.study import CACHE, Experiment, Options, grid, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes

@@ -14,12 +14,12 @@ from functools import partial
 
 from torch import Tensor
 
-from booklib.approximations import variational
+from booklib.rivals import variational
 from experiments import mnist
 from experiments.fits import Method, Methods, Task, compare, tasks
 from experiments.neighbours import sghmc
 from experiments.study import Experiment, Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 

@@ -12,10 +12,10 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from booklib.approximations.descent import Settings, descend
-from booklib.approximations.variational import bound_gradient
-from booklib.datasets import Data
-from booklib.results import checksum, circumstances, score
+from booklib.data import Data
+from booklib.rivals.descent import Settings, descend
+from booklib.rivals.variational import bound_gradient
+from booklib.runs.results import checksum, circumstances, score
 from experiments.fits import Task, predict
 from experiments.renyi import ALPHA, NETWORKS, Unscaled, prepare
 from experiments.study import Experiment, Options, Prepared, in_a_name, study

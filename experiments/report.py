@@ -9,9 +9,9 @@ third method. The fifth has their step size that falls from η to η/4, with wei
 averages.
 """
 
-from booklib import looks
-from booklib.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
-from booklib.runs import Run
+from booklib.runs import predictions as looks
+from booklib.runs.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
+from booklib.runs.run import Run
 from experiments import mnist
 from experiments.comparison import Methods, of_plans
 from experiments.study import Experiment, Options, Prepared

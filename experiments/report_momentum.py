@@ -7,9 +7,9 @@ mean error of the last networks on the validation digits; ties go to the log los
 
 from functools import partial
 
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.results import score
-from booklib.together import One
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.results import score
+from booklib.runs.together import One
 from experiments import mnist
 from experiments.comparison import Methods, side_by_side
 from experiments.study import Prepared

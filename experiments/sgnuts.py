@@ -14,13 +14,13 @@ from functools import partial
 
 import torch
 
-from booklib import datasets
-from booklib.datasets import part
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
-from booklib.results import checksum
-from booklib.runs import Chain
-from booklib.tree_runs import AVERAGED, TreeRun
+from booklib import data as datasets
+from booklib.data import part
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
+from booklib.runs.results import checksum
+from booklib.runs.run import Chain
+from booklib.runs.trees import AVERAGED, TreeRun
 from experiments.comparison import make_run
 from experiments.mnist import LAYERS
 from experiments.study import Experiment, Options, Prepared, study

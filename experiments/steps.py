@@ -8,10 +8,10 @@ average as many networks. The momentum is not drawn afresh.
 
 from functools import partial
 
-from booklib import datasets
-from booklib.datasets import part
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
+from booklib import data as datasets
+from booklib.data import part
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, Plan, Prior
 from experiments.comparison import Methods, of_plans
 from experiments.mnist import LAYERS
 from experiments.study import Options, Prepared

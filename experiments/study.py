@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from booklib.datasets import Data, fashion_mnist, letters, notmnist, part, split_digits
-from booklib.results import ExperimentError
-from booklib.runs import DivergedError
+from booklib.data import Data, fashion_mnist, letters, notmnist, part, split_digits
+from booklib.runs.results import ExperimentError
+from booklib.runs.run import DivergedError
 from sgmc.checkpoints import replace_file
 
 # where data and runs are, unless the command line says otherwise
@@ -58,7 +58,7 @@ class Experiment(NamedTuple):
 
     prepare: Callable[[Options], Any]  #: loads the data
     run: Callable[[Options, Any], Iterator[dict]]  #: yields the result after each run
-    plans: bool = False  #: whether its runs have a :class:`~booklib.plans.Plan`
+    plans: bool = False  #: whether its runs have a :class:`~booklib.runs.plans.Plan`
 
 
 def split(

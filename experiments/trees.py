@@ -13,15 +13,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.program_trees import TreeState
-from booklib.results import checksum, score
-from booklib.runs import Chain, Run
-from booklib.tree_runs import count
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.results import checksum, score
+from booklib.runs.run import Chain, Run
+from booklib.runs.trees import count
 from experiments import steps
 from experiments.comparison import make_run
 from experiments.mnist import LAYERS
+from experiments.program_trees import TreeState
 from experiments.sgnuts import methods
 from experiments.study import Experiment, Options, Prepared, study
 from sgmc.minibatches import Fresh

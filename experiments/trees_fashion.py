@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from functools import partial
 
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Plan, Prior, Trees
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Plan, Prior, Trees
 from experiments import sgnuts, trees
 from experiments.mnist import LAYERS
 from experiments.study import Experiment, Options, Prepared

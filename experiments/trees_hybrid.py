@@ -6,7 +6,7 @@ epochs and averages are those of trees, which has SGHMC alone with the same seed
 
 from collections.abc import Iterator
 
-from booklib.plans import HeadStart, Plan
+from booklib.runs.plans import HeadStart, Plan
 from experiments import trees, trees_program
 from experiments.study import Experiment, Options, Prepared
 

@@ -1,15 +1,15 @@
 """Epochs of trees by the rule of the report's program, on MNIST.
 
-The program grows its trees by rules of its own (:mod:`booklib.program_trees`), with one
-momentum for all of them or a fresh one at every 50th, and takes the variance 2α of the
-noise for a standard deviation, which is a temperature of 2α.
+The program grows its trees by rules of its own (:mod:`experiments.program_trees`), with
+one momentum for all of them or a fresh one at every 50th, and takes the variance 2α of
+the noise for a standard deviation, which is a temperature of 2α.
 """
 
 from collections.abc import Iterator
 
-from booklib.plans import Plan, Prior
-from booklib.program_trees import ProgramTrees
+from booklib.runs.plans import Plan, Prior
 from experiments import trees
+from experiments.program_trees import ProgramTrees
 from experiments.study import Experiment, Options, Prepared
 from sgmc.minibatches import Fresh
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from booklib.looks import ANGLES, SHARES, look
-from booklib.results import ExperimentError, checksum
-from booklib.runs import read_run
+from booklib.runs.predictions import ANGLES, SHARES, look
+from booklib.runs.results import ExperimentError, checksum
+from booklib.runs.run import read_run
 from experiments import mnist
 from experiments.comparison import run_file
 from experiments.study import Experiment, Options, Prepared, no_digits

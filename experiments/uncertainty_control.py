@@ -8,7 +8,7 @@ which has the two with their own priors.
 
 from functools import partial
 
-from booklib.plans import Prior
+from booklib.runs.plans import Prior
 from experiments import mnist_more
 from experiments.comparison import Methods, side_by_side
 from experiments.study import Prepared

@@ -13,16 +13,16 @@ from functools import partial
 
 import torch
 
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
 from booklib.pruning import prune
-from booklib.results import score
+from booklib.runs.results import score
 from experiments import mnist
 from experiments.fits import Methods, Task, compare, networks, predict, tasks
 from experiments.neighbours import descend, drop, vary
 from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Experiment, Options, Prepared, grid
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 

@@ -2,7 +2,7 @@
 // It draws on a canvas in the page, and in still.js on what has the same methods.
 "use strict";
 
-// Those of booklib/figures.py: an algorithm keeps its colour.
+// Those of booklib/page/figures.py: an algorithm keeps its colour.
 lab.colours = {
   random_walk: "#000000", hmc: "#0072B2", nuts: "#E69F00", sgld: "#009E73", cyclical: "#009E73", naive_sghmc: "#D55E00", sghmc: "#CC79A7",
   sgnuts_energy: "#D55E00", sgnuts_repaired: "#882255", sgd: "#56B4E9", truth: "#8C8C8C",

@@ -2,7 +2,7 @@
 equations.
 """
 
-from sgmc.sampling import sample
+from sgmc.door.sampling import sample
 
 __all__ = ["sample"]
 __version__ = "0.2.0"

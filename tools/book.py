@@ -93,7 +93,7 @@ def environment_hash(root: Path = ROOT) -> str:
             for file in sorted((root / folder).rglob("*.py"))
         ),
         *sorted((root / "booklib").rglob("*.mplstyle")),
-        *sorted((root / "experiments" / "papers").glob("*.toml")),
+        *sorted((root / "booklib" / "runs" / "papers").glob("*.toml")),
         *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
         root / "constraints.txt",

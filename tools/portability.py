@@ -88,11 +88,11 @@ def execute(path: Path, shift: int) -> dict:
     """
     import matplotlib.pyplot as plt
 
-    import booklib.claims
+    import booklib.page.claims
 
     found, raised, started = [], [], time.process_time()
 
-    booklib.claims._emit = lambda record: found.append(
+    booklib.page.claims._emit = lambda record: found.append(
         record | {"value": math.nan if record["value"] is None else record["value"]}
     )
     if shift:
@@ -130,7 +130,7 @@ def shift_seeds(shift: int, path: Path) -> None:
     import numpy as np
     import torch
 
-    import booklib.datasets
+    import booklib.data
 
     class Shifted(torch.Generator):
         def manual_seed(self, seed: int) -> torch.Generator:
@@ -141,7 +141,7 @@ def shift_seeds(shift: int, path: Path) -> None:
 
     rng = np.random.default_rng
     # keeps the generator that it has
-    booklib.datasets.torch = type("torch", (), {**vars(torch)})
+    booklib.data.torch = type("torch", (), {**vars(torch)})
     torch.Generator = Shifted
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")

@@ -1,6 +1,6 @@
 """What a page measured, and the sentences that show it: an extension of Sphinx.
 
-The records of an executed page (:mod:`booklib.claims`) are laid beside the pages' sources
+The records of an executed page (:mod:`booklib.page.claims`) are laid beside the pages' sources
 before Sphinx reads these, a file a page. In a text ``{c}`name``` is the number of a record
 with ✓ or ✗; of another page, ``{c}`page/name```. Of a comparison ``{c}`name.verdict``` is
 *decided* or *open*, and ``.mean`` and ``.seeds`` are its other parts. Within a formula the same is the number alone.

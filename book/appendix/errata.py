@@ -35,11 +35,11 @@ import random
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.approximations import variational
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals import variational
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
 from sgmc.models import Posterior

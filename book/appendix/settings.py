@@ -23,15 +23,16 @@
 # **You will need** {doc}`/book/studies/mnist`, for what a learning rate $\eta$, a momentum decay $\alpha$, a prior precision $\lambda$ and a minibatch of $n$ out of $N$ examples are.
 #
 # A comparison is worth as much as its settings. A learning rate ten times too large, 60,000 digits where the source has 50,000, or images read in another order give curves that look like results.
-# So in this book settings are data. A run stores its own (`book/results`), a file of `experiments/papers` holds what each source says and where, and two things compare them: the claims of this page for what was run, and a test for what the code would run today.
+# So in this book settings are data. A run stores its own (`book/results`), a file of `booklib/runs/papers` holds what each source says and where, and two things compare them: the claims of this page for what was run, and a test for what the code would run today.
 
 # %%
 import textwrap
 
-from booklib.claims import claim
-from booklib.numbers import in_words
-from booklib.play import play
-from booklib.published import (
+from booklib.page.claims import claim
+from booklib.page.numbers import in_words
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.published import (
     PUBLISHED,
     Published,
     compare,
@@ -41,8 +42,7 @@ from booklib.published import (
     said,
     wrong,
 )
-from booklib.results import RESULTS, read_result
-from booklib.tables import show_table
+from booklib.runs.results import RESULTS, read_result
 
 play()  # a claim that fails now shows ✗, and the page goes on
 results = {  # of the runs that store a plan

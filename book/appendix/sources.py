@@ -62,10 +62,10 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.claims import claim
-from booklib.play import play
-from booklib.results import RESULTS, read_result
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result
 from sgmc.matrices import Matrix
 from sgmc.splittings import (
     LinearChain,

@@ -31,11 +31,11 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
 from booklib.conformance.thermostat import mean_field_variance
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.matrices import Matrix

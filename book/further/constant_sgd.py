@@ -28,11 +28,11 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.approximations import constant_sgd
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals import constant_sgd
 from sgmc import sample
 from sgmc.kernels import NUTS, SGLD
 from sgmc.minibatches import Passes

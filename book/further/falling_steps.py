@@ -32,10 +32,10 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.noise import OnlineNoise

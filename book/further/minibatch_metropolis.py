@@ -34,9 +34,9 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import t as student
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
 from sgmc import sample
 from sgmc.kernels import NaiveSGHMC
 from sgmc.targets import Gaussian, NoisyGradient

@@ -29,9 +29,9 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import at_least, check, near
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
+from booklib.page.claims import at_least, check, near
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
 from sgmc.posteriors import LogisticRegression
 
 use_style()

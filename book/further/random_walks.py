@@ -37,10 +37,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
-from booklib.claims import claim
-from booklib.diagnostics import expectation
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.kernels import Kernel
 from sgmc.other_kernels import RandomWalkMetropolis

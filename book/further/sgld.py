@@ -30,12 +30,12 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, show_frames, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, show_frames, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGLD
 from sgmc.posteriors import LinearRegression
 from sgmc.splittings import langevin_chain

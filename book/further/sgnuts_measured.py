@@ -30,15 +30,15 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.diagnostics import (
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.scores.diagnostics import (
     bin_probabilities,
     expectation,
     inverse_transform_samples,
     total_variation,
 )
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGNUTS
 from sgmc.minibatches import Fresh

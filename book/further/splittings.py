@@ -32,11 +32,11 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.diagnostics import expectation
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain

@@ -31,9 +31,9 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS
 from sgmc.targets import Gaussian

@@ -44,11 +44,11 @@ from torch.func import functional_call
 from torch.nn.utils import vector_to_parameters
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from booklib.claims import claim
-from booklib.datasets import digits, to_disk
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
+from booklib.data import digits, to_disk
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import NamedPosterior

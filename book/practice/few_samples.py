@@ -30,20 +30,20 @@ import torch
 from scipy import stats
 from torch import nn
 
-from booklib.approximations import snapshots
-from booklib.claims import claim
-from booklib.datasets import digits, letters
-from booklib.distillation import SoftTargets, lessons
-from booklib.fidelity import predictive_distance
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import log_score, predictive_entropy
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
-from booklib.thinning import herd, thin
+from booklib.data import digits, letters
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals import snapshots
+from booklib.rivals.distillation import SoftTargets, lessons
+from booklib.rivals.thinning import herd, thin
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.fidelity import predictive_distance
+from booklib.scores.prediction import log_score, predictive_entropy
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import LinearRegression, NetworkPosterior

@@ -34,9 +34,14 @@ import matplotlib.pyplot as plt
 import scipy.stats
 import torch
 
-from booklib.claims import claim
-from booklib.datasets import diabetes
-from booklib.fidelity import (
+from booklib.data import diabetes
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.fidelity import (
     NotMixedError,
     agreement,
     bin_mixtures,
@@ -46,11 +51,6 @@ from booklib.fidelity import (
     function_space_rhat,
     predictive_distance,
 )
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import Gaussian, NetworkPosterior

@@ -29,8 +29,11 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.consensus import (
+from booklib.page.claims import claim
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals.consensus import (
     candidates,
     effective_share,
     energies,
@@ -41,11 +44,8 @@ from booklib.consensus import (
     serialized_size,
     weighted_average,
 )
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
-from sgmc.draws import Draws
+from booklib.runs.results import RESULTS, read_result, who_ran
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.machines import shards
 from sgmc.machines.cluster import run_all, sample_all, workers

@@ -36,9 +36,9 @@
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from booklib.claims import at_least, at_most, at_most_errors, check, near
-from booklib.figures import COLOURS, use_style
-from booklib.play import play
+from booklib.page.claims import at_least, at_most, at_most_errors, check, near
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -177,8 +177,8 @@ plt.show()
 # %%
 import torch
 
-from booklib.datasets import digits
-from booklib.prediction import error_rate, expected_calibration_error
+from booklib.data import digits
+from booklib.scores.prediction import error_rate, expected_calibration_error
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import NetworkPosterior
@@ -273,7 +273,7 @@ import torch
 from torch.distributions import Bernoulli, Normal
 from torch.utils.data import DataLoader, TensorDataset
 
-from booklib.datasets import to_disk
+from booklib.data import to_disk
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.models import NamedPosterior
@@ -405,7 +405,7 @@ check("line", value, near(exact), error=error, because="linear algebra")
 # %%
 import torch
 
-from booklib.consensus import (
+from booklib.rivals.consensus import (
     candidates,
     effective_share,
     energies,
@@ -475,7 +475,7 @@ import torch
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import LogisticRegression
 

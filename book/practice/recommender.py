@@ -38,19 +38,19 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from booklib.claims import claim
-from booklib.factorisation import MatrixFactorisation
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.models.factorisation import MatrixFactorisation
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc import sample
+from sgmc.door.remarks import split_r_hat
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance
 from sgmc.other_kernels import Gibbs
 from sgmc.potentials import differentiate
-from sgmc.remarks import split_r_hat
 from sgmc.tuning import matched_noise_estimate
 
 use_style()

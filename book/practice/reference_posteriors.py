@@ -29,11 +29,11 @@ import arviz
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS
 from sgmc.potentials import Potential

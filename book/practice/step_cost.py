@@ -41,13 +41,13 @@ from benchmarks.step_cost import (
     PUBLISHED,
     best_step,
 )
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import NetworkPosterior

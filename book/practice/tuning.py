@@ -32,20 +32,20 @@ import matplotlib.pyplot as plt
 import torch
 from torch.nn.functional import avg_pool2d
 
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.diagnostics import stein_discrepancy
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.diagnostics import stein_discrepancy
 from sgmc import sample
+from sgmc.door.remarks import split_r_hat
 from sgmc.kernels import HMC, SGHMC
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.remarks import split_r_hat
 from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import (

@@ -34,7 +34,13 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.approximations import (
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals import (
     dropout,
     ensemble,
     laplace,
@@ -42,14 +48,8 @@ from booklib.approximations import (
     swag,
     variational,
 )
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import error_rate
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.prediction import error_rate
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 from sgmc.other_kernels import Cyclical
@@ -304,7 +304,7 @@ print(who_ran(result))
 #
 # Here is the code of each method, on a posterior of 4,000 digits.
 # `warm_up` and `thinning` count samples, that is calls of the kernel; where `num_steps` is not given, a sample takes one gradient.
-# All return {class}`sgmc.draws.Draws`, of which `posterior.predict` makes predictions.
+# All return {class}`sgmc.door.draws.Draws`, of which `posterior.predict` makes predictions.
 # The rates are for this small example; those of the table are in `book/results/neighbours.json` under `settings`.
 # If you have a trained network, put `torch.nn.utils.parameters_to_vector(network.parameters()).detach()[None]` in the place of `sgd_with_momentum().samples[-1]`.
 # It should have been trained with the prior as weight decay, $1/N$ for a mean loss over $N$ examples: `laplace` refuses a position that is no mode.

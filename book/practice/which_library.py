@@ -33,13 +33,13 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.patches import Rectangle
 
-from booklib.claims import claim
 from booklib.conformance import TESTS, judge, reports
 from booklib.conformance.thermostat import mean_field_variance
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result
-from booklib.tables import show_table
+from booklib.page.claims import claim
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result
 from sgmc.matrices import Matrix
 from sgmc.randomness import normal_like
 from sgmc.splittings import flows

@@ -32,12 +32,12 @@ import torch
 from scipy import stats
 
 from booklib.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
-from booklib.claims import claim
-from booklib.datasets import synthetic_mushrooms
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.data import synthetic_mushrooms
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc.posteriors import LinearRegression
 
 use_style()

@@ -33,15 +33,15 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional
 
-from booklib.claims import claim
-from booklib.datasets import Data, digits, scramble, standardise
-from booklib.figures import COLOURS, use_style
-from booklib.networks import convolutional_network
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.tables import show_table
+from booklib.data import Data, digits, scramble, standardise
+from booklib.models.networks import convolutional_network
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
 from sgmc.posteriors import NetworkPosterior
 from sgmc.splittings import sghmc_chain
 

@@ -31,15 +31,15 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
-from booklib.claims import DECIDED, OPEN, at_most, check, near
-from booklib.datasets import digits
-from booklib.figures import COLOURS, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import error_rate, log_score
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.seeds import LEVEL, MOST_SEEDS, Seeds, family
-from booklib.tables import show_table
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import DECIDED, OPEN, at_most, check, near
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.prediction import error_rate, log_score
+from booklib.scores.seeds import LEVEL, MOST_SEEDS, Seeds, family
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.other_kernels import Cyclical

@@ -30,16 +30,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from booklib.claims import check, claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Langevin, Plan, Prior
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.seeds import Seeds, family
-from booklib.tables import show_table
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import check, claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, Langevin, Plan, Prior
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
+from booklib.scores.seeds import Seeds, family
 from sgmc.minibatches import Fresh
 from sgmc.splittings import langevin_chain, sghmc_chain
 

@@ -34,19 +34,19 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.claims import claim
-from booklib.datasets import split_digits
-from booklib.figures import COLOURS, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.tables import show_table
+from booklib.data import split_digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
+from sgmc.door.running import drive
 from sgmc.minibatches import Fresh
 from sgmc.models import HierarchicalNetwork
 from sgmc.noise import estimate_noise_variance
-from sgmc.running import drive
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -29,7 +29,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from booklib.approximations import (
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.page.play import play
+from booklib.rivals import (
     constant_sgd,
     dropout,
     ensemble,
@@ -38,9 +41,6 @@ from booklib.approximations import (
     swag,
     variational,
 )
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.play import play
 from sgmc import sample
 from sgmc.kernels import SGLD
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior

@@ -28,21 +28,21 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
-from booklib.approximations import dropout, ensemble, laplace, snapshots, swag
-from booklib.claims import claim
-from booklib.datasets import digits, letters
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import (
+from booklib.data import digits, letters
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.rivals import dropout, ensemble, laplace, snapshots, swag
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.prediction import (
     area_under_roc,
     error_rate,
     expected_calibration_error,
     log_score,
     predictive_entropy,
 )
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.posteriors import Gaussian, NetworkPosterior

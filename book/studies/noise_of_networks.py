@@ -30,12 +30,12 @@ import matplotlib.pyplot as plt
 import torch
 from torch.nn.functional import avg_pool2d
 
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import expected_calibration_error, log_score
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
+from booklib.scores.prediction import expected_calibration_error, log_score
 from sgmc.kernels import SGHMC
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
 from sgmc.posteriors import NetworkPosterior

@@ -32,17 +32,17 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.claims import claim
-from booklib.datasets import split_digits
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.looks import BINS, measure
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
-from booklib.play import play
-from booklib.prediction import reliability_curve
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.tables import show_table
+from booklib.data import split_digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
+from booklib.runs.predictions import BINS, measure
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
+from booklib.scores.prediction import reliability_curve
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 

@@ -33,16 +33,16 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.data import digits
 from booklib.held import HeldMinibatch
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
-from booklib.tree_runs import BURN_INS, TreeRun
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.trees import BURN_INS, TreeRun
 from sgmc import sample
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh

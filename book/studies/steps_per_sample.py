@@ -30,15 +30,15 @@ import numpy as np
 import torch
 from scipy import linalg, stats
 
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.tables import show_table
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
 from sgmc.minibatches import Fresh, Held
 from sgmc.splittings import LinearChain, sghmc_chain
 

@@ -32,20 +32,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from booklib.claims import at_least, at_most, check, claim
-from booklib.datasets import Data, digits, letters, split_digits
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.looks import BINS
-from booklib.looks import look as what_they_say
-from booklib.looks import turned as turn
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.play import play
-from booklib.prediction import area_under_roc, predictive_entropy
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.runs import Run
-from booklib.seeds import Seeds, family, gap
-from booklib.tables import show_table
+from booklib.data import Data, digits, letters, split_digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import at_least, at_most, check, claim
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.predictions import BINS
+from booklib.runs.predictions import look as what_they_say
+from booklib.runs.predictions import turned as turn
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.run import Run
+from booklib.scores.prediction import area_under_roc, predictive_entropy
+from booklib.scores.seeds import Seeds, family, gap
 from sgmc.posteriors import NetworkPosterior
 
 use_style()

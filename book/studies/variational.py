@@ -32,20 +32,20 @@ import numpy as np
 import torch
 from scipy import stats
 
-from booklib.approximations import variational
-from booklib.approximations.layers import linear_layers
-from booklib.approximations.variational import bound_gradient, local_bound_gradient
-from booklib.claims import claim
-from booklib.datasets import digits
-from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import error_rate, log_score
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
 from booklib.pruning import prune
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
+from booklib.rivals import variational
+from booklib.rivals.layers import linear_layers
+from booklib.rivals.variational import bound_gradient, local_bound_gradient
+from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.scores.prediction import error_rate, log_score
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian as GaussianLikelihood

@@ -19,12 +19,12 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.datasets import digits, letters
-from booklib.figures import COLOURS, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import error_rate, predictive_entropy
+from booklib.data import digits, letters
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.scores.prediction import error_rate, predictive_entropy
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import LinearRegression, NetworkPosterior

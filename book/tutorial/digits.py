@@ -21,12 +21,12 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import at_least, at_most, check, near
-from booklib.datasets import digits
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.prediction import error_rate, log_score, predictive_entropy
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.scores.prediction import error_rate, log_score, predictive_entropy
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.noise import OnlineNoise

@@ -18,21 +18,21 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.diagnostics import (
-    bin_probabilities,
-    inverse_transform_samples,
-    total_variation,
-)
-from booklib.figures import (
+from booklib.page.claims import claim
+from booklib.page.figures import (
     COLOURS,
     plot_contours,
     plot_density,
     plot_histogram,
     use_style,
 )
-from booklib.play import play
-from booklib.tables import show_table
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.scores.diagnostics import (
+    bin_probabilities,
+    inverse_transform_samples,
+    total_variation,
+)
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.splittings import LinearChain, flows, langevin_chain, sghmc_chain

@@ -21,10 +21,10 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.play import play
-from booklib.scoreboard import exact_variance, show_scoreboard
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import exact_variance, show_scoreboard
 from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC

@@ -24,12 +24,12 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.patches import FancyArrowPatch
 
-from booklib.claims import at_least, at_most, check, near
-from booklib.diagnostics import expectation
-from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
-from booklib.play import play
-from booklib.scoreboard import exact_variance
-from booklib.tables import show_table
+from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import exact_variance
+from booklib.page.tables import show_table
+from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture

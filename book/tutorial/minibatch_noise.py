@@ -21,10 +21,10 @@ import itertools
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
-from booklib.scoreboard import show_scoreboard
+from booklib.page.claims import claim
+from booklib.page.figures import TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import show_scoreboard
 from sgmc.models import control_variates
 from sgmc.posteriors import LogisticRegression
 

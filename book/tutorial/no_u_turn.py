@@ -23,10 +23,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.play import play
-from booklib.scoreboard import show_scoreboard
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import show_scoreboard
 from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NUTS, trees

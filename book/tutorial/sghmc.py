@@ -21,11 +21,11 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import at_most, check, near
-from booklib.diagnostics import expectation
-from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
-from booklib.play import play
-from booklib.scoreboard import exact_variance, show_scoreboard
+from booklib.page.claims import at_most, check, near
+from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import exact_variance, show_scoreboard
+from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.kernels import SGHMC, NaiveSGHMC
 from sgmc.splittings import flows, langevin_chain, linear_chain, sghmc_chain

@@ -19,10 +19,10 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.claims import claim
-from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
-from booklib.play import play
-from booklib.scoreboard import exact_variance, show_scoreboard
+from booklib.page.claims import claim
+from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.page.play import play
+from booklib.page.scoreboard import exact_variance, show_scoreboard
 from sgmc import sample
 from sgmc.kernels import SGNUTS
 from sgmc.kernels.trees import Point, grow_tree

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from sgmc.splittings import LinearChain, linear_chain
 from sgmc.splittings.flows import Flow
 

@@ -30,7 +30,12 @@ from coursework.engine.submissions import Submission, collect
 PUPILS = ("__init__.py", "codec.py", "pupil.py")
 # what judges share
 IMPORTED = [
-    *("coursework.engine.judge", "matplotlib.pyplot", "scipy.stats", "booklib.figures")
+    *(
+        "coursework.engine.judge",
+        "matplotlib.pyplot",
+        "scipy.stats",
+        "booklib.page.figures",
+    )
 ]
 # of Markdown: HTML, links and pictures with a text, commands of MathJax that make links
 # or change others

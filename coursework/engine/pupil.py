@@ -169,12 +169,12 @@ def is_forbidden(module: str, name: str, forbidden: list[str]) -> bool:
     Example:
         >>> is_forbidden("torch.autograd", "grad", ["autograd"])
         True
-        >>> is_forbidden("booklib.figures", "use_style", ["booklib"])
+        >>> is_forbidden("booklib.page.figures", "use_style", ["booklib"])
         False
     """
     if module in AUTOGRAD:
         return "autograd" in forbidden and name != PRINTING
-    return module != "booklib.figures" and any(
+    return module != "booklib.page.figures" and any(
         f"{module}.".startswith(f"{one}.") for one in forbidden
     )
 

@@ -25,7 +25,7 @@ import pytest
 import scipy.stats  # noqa: F401
 import torch
 
-import booklib.figures  # noqa: F401
+import booklib.page.figures  # noqa: F401
 from coursework.engine import judge, pairs, pupil
 from coursework.engine.clock import Clock
 

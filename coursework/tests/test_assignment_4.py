@@ -350,7 +350,7 @@ def calibration_p_value(probabilities, targets, num_simulations, generator):
     "separation": {
         "a bootstrap": """
 def separation(inside, outside):
-    from booklib.prediction import area_under_roc
+    from booklib.scores.prediction import area_under_roc
 
     def again(x):
         return x[torch.randint(len(x), (len(x),))]

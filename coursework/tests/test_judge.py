@@ -240,7 +240,7 @@ def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(
     cells = answer(source, "f", forbidden=(forbidden,)), test_cell("assert f() == 1")
     errors, remarks = fails(*cells)
     assert "which this task does not allow" in errors["f-test"][0] and remarks
-    passes(cells[0]._replace(forbidden=("booklib.claims",)), cells[1])
+    passes(cells[0]._replace(forbidden=("booklib.page.claims",)), cells[1])
     passes(
         answer(
             "def f():\n    with torch.no_grad():\n        return 1",
@@ -258,7 +258,7 @@ def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(
         "torch.func.vmap(torch.sum)(torch.ones(2, 2))",
         "list(torch.utils.data.DataLoader(torch.ones(3, 2), batch_size=2))",
         "torch.set_grad_enabled(False)",
-        "from booklib.figures import use_style\n    use_style()",
+        "from booklib.page.figures import use_style\n    use_style()",
     ],
     ids=[
         "prints tensors",

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from sgmc.checks import check_count
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
+from sgmc.door.running import Store
+from sgmc.door.sampling import sample
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
-from sgmc.running import Store
-from sgmc.sampling import sample
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -115,9 +115,9 @@ def sample_all(
     checkpoints: Sequence[Store] | None = None,
     **settings: Any,
 ) -> list[Draws]:
-    """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one
-    potential again and again for parallel chains, with seeds that follow from ``seed``
-    and the piece's number.
+    """Call :func:`sgmc.door.sampling.sample` for every piece: shards of a posterior, or
+    one potential again and again for parallel chains, with seeds that follow from
+    ``seed`` and the piece's number.
 
     Args:
         client: of the cluster.
@@ -128,7 +128,7 @@ def sample_all(
         seed: of all pieces together.
         checkpoints: for each piece where it is saved, and goes on if it loses its
             worker, by an absolute path that all workers see.
-        settings: others of :func:`sgmc.sampling.sample`, such as ``warm_up``.
+        settings: others of :func:`sgmc.door.sampling.sample`, such as ``warm_up``.
 
     Returns:
         The draws of each piece.

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from sgmc.door.remarks import remark_disagreement, remark_order, remark_target
+from sgmc.door.sampling import DivergenceError, learned
+from sgmc.door.starting import check_kernel, check_start
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import in_double
 from sgmc.models.functions import check_callable
 from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
-from sgmc.remarks import remark_disagreement, remark_order, remark_target
-from sgmc.sampling import DivergenceError, learned
-from sgmc.starting import check_kernel, check_start
 
 # isort: split
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
@@ -32,7 +32,8 @@ class PyroKernel(MCMCKernel):
     coordinate unless ``initial_params`` say otherwise; chains in processes all start
     from the last of these, for Pyro 1.9 hands on no other. MCMC gives each
     chain a process if there are cores enough, and else runs one after another, where
-    :func:`sgmc.sampling.sample` runs twenty in one process at nearly the price of one.
+    :func:`sgmc.door.sampling.sample` runs twenty in one process at nearly the price of
+    one.
 
     Warm-up steps are thrown away and tune nothing. Tune the kernel before, on
     ``posterior = PyroPosterior(model, *arguments)``: HMC and NUTS by

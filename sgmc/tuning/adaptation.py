@@ -12,16 +12,16 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, is_number
+from sgmc.door.remarks import name_chains
+from sgmc.door.running import Store, drive
+from sgmc.door.sampling import flatten, unflatten
+from sgmc.door.starting import check_kernel, check_start
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded
 from sgmc.matrices import Matrix, in_double
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
-from sgmc.remarks import name_chains
-from sgmc.running import Store, drive
-from sgmc.sampling import flatten, unflatten
-from sgmc.starting import check_kernel, check_start
 
 STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
 
@@ -151,7 +151,7 @@ def _unsuitable(kernel: Kernel, what: str) -> ValueError:
 
 @dataclass(eq=False)
 class _WarmUp:
-    """The state of one call of :func:`adapt`: a job of :func:`sgmc.running.drive`."""
+    """One call of :func:`adapt`, as a job of :func:`sgmc.door.running.drive`."""
 
     kernel: Any
     potential: Potential

@@ -11,14 +11,14 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_dims, check_positive, check_precision
+from sgmc.door.running import Store, drive
+from sgmc.door.sampling import DivergenceError, flatten, unflatten
+from sgmc.door.starting import check_start
 from sgmc.kernels.sghmc import SGHMC, SGHMCState
 from sgmc.matrices import Matrix, as_matrix, in_double
 from sgmc.noise import estimate_noise_variance
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
-from sgmc.running import Store, drive
-from sgmc.sampling import DivergenceError, flatten, unflatten
-from sgmc.starting import check_start
 from sgmc.tuning.adaptation import STEP_SIZES
 
 # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
@@ -252,7 +252,7 @@ def tune(
 
 
 class _Tuning:
-    """The chains of one call of :func:`tune`: a job of :func:`sgmc.running.drive`."""
+    """One call of :func:`tune`, as a job of :func:`sgmc.door.running.drive`."""
 
     def __init__(self, potential: Potential, position: Tensor, seed: int):
         self.potential, self.position, self.seed = potential, position, seed

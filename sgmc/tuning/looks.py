@@ -8,14 +8,14 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from sgmc.checks import check_count, check_instance, is_number
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
+from sgmc.door.remarks import remark_disagreement
+from sgmc.door.sampling import sample
+from sgmc.door.starting import check_start
 from sgmc.kernels.base import Kernel
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
-from sgmc.remarks import remark_disagreement
-from sgmc.sampling import sample
-from sgmc.starting import check_start
 from sgmc.tuning.defaults import DefaultSGHMC
 
 FALSE_ALARMS = 1e-3  # how often half the step seems to change an answer by chance

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import recommender
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from experiments.recommender import PASSES, SMALL, made_up
 
 

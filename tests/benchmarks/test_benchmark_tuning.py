@@ -21,7 +21,7 @@ from benchmarks.tuning import (
     noise_variance,
     setting,
 )
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import default_kernel, tune
 from tests.checks import assert_covariance

@@ -13,7 +13,7 @@ from torch.distributions import Cauchy, Gamma, MultivariateNormal, Normal, Poiss
 
 from benchmarks import posteriordb
 from benchmarks.posteriordb import MODELS, compare, run_nuts, starts
-from booklib.results import read_result
+from booklib.runs.results import read_result
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from tests.checks import z_bound

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import pyro_models
 from benchmarks.pyro_models import PROGRAMS, largest_z
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from sgmc.models.pyro_model import PyroPosterior
 
 

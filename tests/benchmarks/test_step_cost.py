@@ -31,8 +31,8 @@ from benchmarks.step_cost import (
     squares_time,
     update_counts,
 )
-from booklib.networks import multilayer_perceptron
-from booklib.results import RESULTS, read_result
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.results import RESULTS, read_result
 from sgmc import sample
 from sgmc.splittings import sghmc_chain
 from tests.checks import z_bound

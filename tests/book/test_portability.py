@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-import booklib.claims
+import booklib.page.claims
 from tools import portability
 
 PAGE = """# %%
-from booklib.claims import at_least, at_most_errors, check, near
+from booklib.page.claims import at_least, at_most_errors, check, near
 
 check("distance", 2.0, near(1.9), error=0.05)
 check("largest", 4.0, at_most_errors(5), says="The largest |z| of ten")
@@ -24,7 +24,7 @@ def test_margins_are_those_of_the_records(tmp_path, monkeypatch):
     path = tmp_path / "page.py"
     path.write_text(PAGE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(booklib.claims, "_emit", None)  # it is put back at the end
+    monkeypatch.setattr(booklib.page.claims, "_emit", None)  # it is put back at the end
     found = portability.execute(path, 0)
     assert found["raised"] == ["ZeroDivisionError: division by zero"]
     claims = [portability.in_errors(claim) for claim in found["claims"]]

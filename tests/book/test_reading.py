@@ -82,7 +82,7 @@ PAGE = """# %% [markdown]
 import matplotlib.pyplot as plt
 
 from booklib.helpers import mine, shared
-from booklib.claims import claim
+from booklib.page.claims import claim
 
 # %%
 def algorithm(x):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from booklib.bayesnn import Method, Program
-from booklib.datasets import Data
+from booklib.data import Data
+from experiments.bayesnn_program import Method, Program
 from sgmc.checkpoints import Checkpoint
-from sgmc.running import drive
+from sgmc.door.running import drive
 
 METHODS = {
     "SGHMC": Method(),

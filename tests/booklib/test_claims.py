@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-import booklib.claims
-from booklib.claims import (
+import booklib.page.claims
+from booklib.page.claims import (
     DECIDED,
     OPEN,
     ClaimError,
@@ -19,7 +19,7 @@ from booklib.claims import (
     claim,
     near,
 )
-from booklib.seeds import Gap
+from booklib.scores.seeds import Gap
 
 
 def test_a_true_claim_prints_one_line_without_the_measured_value(capsys):
@@ -136,7 +136,7 @@ def record(monkeypatch):
 
     def made(*arguments, **options):
         found = []
-        monkeypatch.setattr(booklib.claims, "_emit", found.append)
+        monkeypatch.setattr(booklib.page.claims, "_emit", found.append)
         check("it", *arguments, **options)
         return found[0]
 

@@ -14,7 +14,7 @@ import torch
 
 from booklib.conformance import TESTS, judge, reports
 from booklib.conformance.verdicts import LIMIT
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from conformance import __main__ as command
 from sgmc.splittings import flows, linear_chain
 

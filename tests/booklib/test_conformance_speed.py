@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from conformance import __main__ as command
 from conformance import turns
 from conformance.speed import shared

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator
 
-from booklib.consensus import (
+from booklib.rivals.consensus import (
     candidates,
     effective_share,
     energies,
@@ -19,7 +19,7 @@ from booklib.consensus import (
     serialized_size,
     weighted_average,
 )
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.machines import shards
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential

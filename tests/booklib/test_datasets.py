@@ -9,8 +9,8 @@ import torch
 import torchvision
 from sklearn.datasets import load_diabetes
 
-from booklib import datasets
-from booklib.datasets import (
+from booklib import data as datasets
+from booklib.data import (
     cifar10,
     digits,
     fashion_mnist,
@@ -273,7 +273,7 @@ def test_every_set_of_the_module_has_a_test_here():
     public = {
         name
         for name, thing in vars(datasets).items()
-        if getattr(thing, "__module__", "") == "booklib.datasets" and name[0] != "_"
+        if getattr(thing, "__module__", "") == "booklib.data" and name[0] != "_"
     }
     assert public == {
         "Data",

@@ -11,7 +11,7 @@ import scipy.integrate
 import scipy.stats
 import torch
 
-from booklib.diagnostics import (
+from booklib.scores.diagnostics import (
     bin_probabilities,
     expectation,
     inverse_transform_samples,

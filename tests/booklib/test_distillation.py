@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import distributions, nn
 
-from booklib.approximations import snapshots
-from booklib.distillation import SoftTargets, lessons
-from booklib.networks import multilayer_perceptron
-from sgmc.draws import Draws
+from booklib.models.networks import multilayer_perceptron
+from booklib.rivals import snapshots
+from booklib.rivals.distillation import SoftTargets, lessons
+from sgmc.door.draws import Draws
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior, Softmax
 from tests.checks import z_bound
 

@@ -11,8 +11,8 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from booklib import factorisation
-from booklib.factorisation import MatrixFactorisation
+from booklib.models import factorisation
+from booklib.models.factorisation import MatrixFactorisation
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, Kernel
 from sgmc.other_kernels import Gibbs

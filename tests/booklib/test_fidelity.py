@@ -10,7 +10,7 @@ import pytest
 import scipy.integrate
 import torch
 
-from booklib.fidelity import (
+from booklib.scores.fidelity import (
     NotMixedError,
     agreement,
     bin_mixtures,

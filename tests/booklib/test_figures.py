@@ -11,7 +11,7 @@ import torch
 from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
-from booklib.figures import (
+from booklib.page.figures import (
     COLOURS,
     TRUTH,
     plot_contours,

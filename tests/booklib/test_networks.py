@@ -4,7 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from booklib.networks import ACTIVATIONS, convolutional_network, multilayer_perceptron
+from booklib.models.networks import (
+    ACTIVATIONS,
+    convolutional_network,
+    multilayer_perceptron,
+)
 
 
 @pytest.mark.parametrize(

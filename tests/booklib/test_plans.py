@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from booklib.networks import multilayer_perceptron
-from booklib.plans import (
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import (
     Annealed,
     Cooled,
     Falling,

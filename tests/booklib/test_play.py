@@ -10,16 +10,16 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
 from booklib import MEDIA
-from booklib.claims import ClaimError, claim
-from booklib.play import play, playing
+from booklib.page.claims import ClaimError, claim
+from booklib.page.play import play, playing
 from sgmc import sample
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import SGLD
-from sgmc.sampling import DivergenceError
 from sgmc.targets import Gaussian
 
 CELLS = [
-    "import torch\nfrom booklib.claims import claim\nfrom sgmc import sample\nfrom sgmc.kernels import "
-    "SGLD\nfrom booklib.play import play\n"
+    "import torch\nfrom booklib.page.claims import claim\nfrom sgmc import sample\nfrom sgmc.kernels import "
+    "SGLD\nfrom booklib.page.play import play\n"
     "from sgmc.targets import Gaussian\nplay()",
     'claim("One is small", 0.5, at_most=1.0, because="it is a half")',
     # imported anew, as a visible cell may

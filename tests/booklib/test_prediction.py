@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 from torch.nn import functional
 
-from booklib.prediction import (
+from booklib.scores.prediction import (
     area_under_roc,
     average_predictions,
     brier_score,

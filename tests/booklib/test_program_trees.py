@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 import torch
 
-from booklib import program_trees
-from booklib.program_trees import LIMIT, ProgramTrees
+from experiments import program_trees
+from experiments.program_trees import LIMIT, ProgramTrees
 from sgmc.targets import Gaussian
 
 BOWL = Gaussian.standard(1)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from booklib.pruning import prune
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 
 
 def law(mean, std):

@@ -5,14 +5,8 @@ import re
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.prediction import (
-    brier_score,
-    error_rate,
-    expected_calibration_error,
-    log_score,
-)
-from booklib.results import (
+from booklib.data import Data
+from booklib.runs.results import (
     FORMAT,
     RESULTS,
     ExperimentError,
@@ -21,6 +15,12 @@ from booklib.results import (
     score,
     who_ran,
     write_result,
+)
+from booklib.scores.prediction import (
+    brier_score,
+    error_rate,
+    expected_calibration_error,
+    log_score,
 )
 
 OTHERS = {  # results whose name does not give the command

@@ -12,11 +12,11 @@ import time
 import pytest
 import torch
 
-from booklib import runs as run_module
-from booklib.datasets import Data
+from booklib.data import Data
 from booklib.held import HeldMinibatch
-from booklib.networks import multilayer_perceptron
-from booklib.plans import (
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs import run as run_module
+from booklib.runs.plans import (
     Annealed,
     Cooled,
     Hamiltonian,
@@ -27,13 +27,13 @@ from booklib.plans import (
     Prior,
     Trees,
 )
-from booklib.results import ExperimentError, score, write_result
-from booklib.runs import KIND, Chain, DivergedError, Run, read_run
+from booklib.runs.results import ExperimentError, score, write_result
+from booklib.runs.run import KIND, Chain, DivergedError, Run, read_run
 from sgmc.checkpoints import CheckpointError
+from sgmc.door.running import drive
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.posteriors import NetworkPosterior
-from sgmc.running import drive
 from tests.checks import z_bound
 from tests.core.test_checkpoints import written
 

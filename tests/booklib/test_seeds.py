@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from booklib.seeds import MOST_SEEDS, Gap, Seeds, family, gap
+from booklib.scores.seeds import MOST_SEEDS, Gap, Seeds, family, gap
 
 RNG = np.random.default_rng(0)
 
@@ -62,7 +62,7 @@ def test_holms_procedure(p_values, decided, monkeypatch):
     """The decisions are those of the definition, written out by hand."""
     given = iter(p_values)
     monkeypatch.setattr(
-        "booklib.seeds.gap", lambda *pair: Gap(0.0, -1.0, 1.0, next(given), 5)
+        "booklib.scores.seeds.gap", lambda *pair: Gap(0.0, -1.0, 1.0, next(given), 5)
     )
     found = family({name: ([], []) for name in "abc"[: len(p_values)]})
     assert "".join(name for name in found if found[name].decided) == decided

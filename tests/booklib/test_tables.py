@@ -4,7 +4,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from booklib.tables import show_table
+from booklib.page.tables import show_table
 
 
 def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
@@ -12,7 +12,7 @@ def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
     try:
         with capture_output() as captured:
             shell.run_cell(
-                "from booklib.tables import show_table; show_table(['a <b>', 'x'], "
+                "from booklib.page.tables import show_table; show_table(['a <b>', 'x'], "
                 "[['p & q', '1'], ['r', '22']])"
             )
     finally:
@@ -36,7 +36,7 @@ def test_columns_of_words_are_marked_and_those_of_numbers_are_not():
                 "[['a', '1.5 ± 0.1', 'take the mean', 'no'], ['b', '–', '7', 'yes']]"
             )
             shell.run_cell(
-                "from booklib.tables import show_table; show_table(['name', 'error', "
+                "from booklib.page.tables import show_table; show_table(['name', 'error', "
                 f"'use', 'done'], {table})"
             )
     finally:

@@ -5,8 +5,8 @@ that are known exactly.
 import pytest
 import torch
 
-from booklib.thinning import herd, thin
-from sgmc.draws import Draws
+from booklib.rivals.thinning import herd, thin
+from sgmc.door.draws import Draws
 from tests.checks import z_bound
 
 DOUBLE = torch.float64

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Plan
-from booklib.results import score
-from booklib.together import Together
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Plan
+from booklib.runs.results import score
+from booklib.runs.together import Together
 from tests.booklib.test_runs import PLANS, data, make
 
 CLOCKS = ("seconds", "processor_seconds", "side_by_side")

@@ -9,7 +9,7 @@ from torch import nn
 from torch.distributions import MultivariateNormal, Normal, Poisson
 
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC
 from sgmc.machines import Shard
 from sgmc.models import NamedPosterior, control_variates
@@ -303,7 +303,7 @@ def test_the_energy_is_without_the_constant_bit_for_bit():
 
 
 def test_a_model_with_drawn_hyperparameters_is_given_those_of_each_draw():
-    from booklib.factorisation import MatrixFactorisation
+    from booklib.models.factorisation import MatrixFactorisation
 
     zero, ratings = torch.tensor([0, 0]), torch.tensor([1.0, 2.0])
     posterior = MatrixFactorisation(zero, torch.tensor([0, 1]), ratings, 1, mean=0.0)

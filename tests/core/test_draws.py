@@ -12,7 +12,7 @@ import torch
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, read_whole
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, SGLD
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential

@@ -31,14 +31,14 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from booklib.datasets import from_disk, to_disk
+from booklib.data import from_disk, to_disk
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import SGHMC
 from sgmc.models import NamedPosterior
 from sgmc.models.pyro_model import PyroPosterior
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
-from sgmc.sampling import DivergenceError
 
 
 def loader(source, total=23, **settings):

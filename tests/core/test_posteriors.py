@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from booklib.held import HeldMinibatch
-from booklib.networks import convolutional_network
+from booklib.models.networks import convolutional_network
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior, control_variates

@@ -13,14 +13,7 @@ import torch
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
-from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.models import Posterior
-from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
-from sgmc.posteriors import LinearRegression, LogisticRegression
-from sgmc.potentials import Potential
-from sgmc.remarks import (
+from sgmc.door.remarks import (
     LEAST,
     mean_and_error,
     name_chains,
@@ -36,7 +29,14 @@ from sgmc.remarks import (
     virial_products,
     virial_ratio,
 )
-from sgmc.sampling import DivergenceError
+from sgmc.door.sampling import DivergenceError
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
+from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.models import Posterior
+from sgmc.noise import OnlineNoise
+from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
+from sgmc.posteriors import LinearRegression, LogisticRegression
+from sgmc.potentials import Potential
 from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.fakes import WithPrecision, generator_of
@@ -537,7 +537,7 @@ def test_positions_are_kept_beside_what_is_collected_up_to_two_hundred(monkeypat
     """Those of the draws 0, 2ᵏ, 2·2ᵏ ..., and as many as there is room for."""
     looked = []
     monkeypatch.setattr(
-        "sgmc.sampling.remark_target", lambda *given: looked.append(given[2]) or []
+        "sgmc.door.sampling.remark_target", lambda *given: looked.append(given[2]) or []
     )
 
     def positions(number, **settings):
@@ -550,7 +550,7 @@ def test_positions_are_kept_beside_what_is_collected_up_to_two_hundred(monkeypat
         assert whole is every or torch.equal(whole, every)
         _, some = positions(number, collect=torch.sin)
         assert torch.equal(some, every[::stride]) and len(some) <= 200
-    monkeypatch.setattr("sgmc.sampling._NUMBERS", 30)
+    monkeypatch.setattr("sgmc.door.sampling._NUMBERS", 30)
     assert positions(100, collect=torch.sin)[1].shape == (4, 2, 3)
 
 
@@ -558,9 +558,9 @@ def test_a_resumed_run_keeps_the_positions_of_one_that_was_not_stopped(
     tmp_path, monkeypatch
 ):
     looked = []
-    monkeypatch.setattr("sgmc.sampling._POSITIONS", 5)
+    monkeypatch.setattr("sgmc.door.sampling._POSITIONS", 5)
     monkeypatch.setattr(
-        "sgmc.sampling.remark_target", lambda *given: looked.append(given[2]) or []
+        "sgmc.door.sampling.remark_target", lambda *given: looked.append(given[2]) or []
     )
 
     def draw(number, name):
@@ -643,7 +643,7 @@ def test_a_noise_estimate_that_does_not_suit_the_rule_is_told_in_its_direction()
 
 def test_noise_in_epochs_is_no_cause_of_width(monkeypatch):
     """It nearly cancels there, so that twice the friction is no proof."""
-    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
+    monkeypatch.setattr("sgmc.door.remarks.remark_virial", lambda *_: [])
     inputs = torch.randn(200, 3, generator=generator_of(0))
     for rule, told in ((Fresh(), 1), (Passes(), 0)):
         target = LinearRegression(
@@ -751,13 +751,13 @@ def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
     monkeypatch.setattr(Potential, "fresh_minibatch", count)
     assert torch.equal(draw(), looked)
     assert len(counted) == 16 + 100  # before the run, and after it
-    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
+    monkeypatch.setattr("sgmc.door.remarks.remark_virial", lambda *_: [])
     assert torch.equal(draw(), looked)
 
 
 def test_noise_of_twice_the_friction_is_told_whatever_chance_says(monkeypatch):
     """½εV is 2, so that a chain has twice its temperature or more where TC < 1."""
-    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
+    monkeypatch.setattr("sgmc.door.remarks.remark_virial", lambda *_: [])
     target = NoisyGradient(Gaussian.standard(200), 40.0)
     for friction, temperature, told in ((0.8, 1, True), (1.25, 1, False), (0.8, 4, 0)):
         kernel = SGHMC(0.1, friction, 0.5, num_steps=5, temperature=float(temperature))

@@ -24,8 +24,10 @@ import torch
 from nbclient import NotebookClient
 from torch import Tensor, nn
 
-from sgmc import running, sample, sampling
+from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
+from sgmc.door import running, sampling
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import HierarchicalNetwork
@@ -33,7 +35,6 @@ from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting
 from sgmc.splittings.flows import baoab, ubu
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
@@ -1512,7 +1513,7 @@ def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(
 def test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing(monkeypatch):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     source = """
-        from sgmc import running
+        from sgmc.door import running
         bar, said, write = running.tqdm, [], running._Cell.write
         running.tqdm = lambda **settings: bar(**{**settings, "delay": 0, "mininterval": 0})
         running._Cell.write = lambda cell, text: (said.append(text), write(cell, text))

@@ -14,6 +14,7 @@ from torch import nn
 
 from booklib.held import HeldMinibatch
 from sgmc import sample
+from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models import HierarchicalNetwork, Posterior
 from sgmc.posteriors import (
@@ -24,7 +25,6 @@ from sgmc.posteriors import (
     Softmax,
 )
 from sgmc.potentials import Potential, differentiate
-from sgmc.starting import check_start
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
 from tests.fakes import Banana, Funnel, WithoutFloat64

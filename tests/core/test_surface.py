@@ -15,14 +15,10 @@ import pytest
 import torch
 from torch import nn
 
-from booklib import (
-    approximations,
-    consensus,
-    distillation,
-    fidelity,
-    pruning,
-    thinning,
-)
+from booklib import pruning
+from booklib import rivals as approximations
+from booklib.rivals import consensus, distillation, thinning
+from booklib.scores import fidelity
 from sgmc import (
     checkpoints,
     draws,
@@ -38,7 +34,7 @@ from sgmc import (
     targets,
     tuning,
 )
-from sgmc.sampling import DivergenceError
+from sgmc.door.sampling import DivergenceError
 
 GENERATOR = torch.Generator().manual_seed(0)
 NORMAL, START = targets.Gaussian.standard(2), torch.zeros(3, 2)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from booklib import bandit as rules
-from booklib.datasets import synthetic_mushrooms
-from booklib.runs import DivergedError
+from booklib.data import synthetic_mushrooms
+from booklib.runs.run import DivergedError
 from experiments import bandit
 from experiments.__main__ import main
 from experiments.bandit import AGENTS, BLOCK, EAT, LEAVE, Plan, Run

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from booklib.datasets import Data
-from booklib.results import RESULTS, read_result
+from booklib.data import Data
+from booklib.runs.results import RESULTS, read_result
 from experiments import bayesnn
 from experiments.study import Options, part
 

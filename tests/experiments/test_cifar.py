@@ -7,10 +7,10 @@ import torch
 from torch import Generator, nn
 from torch.nn import functional
 
-from booklib.datasets import Data, scramble, standardise
-from booklib.networks import convolutional_network
-from booklib.plans import Cooled, Hamiltonian, Plan, Prior
-from booklib.runs import Run
+from booklib.data import Data, scramble, standardise
+from booklib.models.networks import convolutional_network
+from booklib.runs.plans import Cooled, Hamiltonian, Plan, Prior
+from booklib.runs.run import Run
 from experiments import cifar
 from experiments.study import Prepared
 from sgmc.minibatches import Fresh

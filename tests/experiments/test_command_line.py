@@ -13,13 +13,13 @@ import torch
 import torchvision.datasets.utils
 from tqdm import tqdm
 
-from booklib.datasets import digits
-from booklib.networks import multilayer_perceptron
-from booklib.results import RESULTS, ExperimentError, read_result, runs_of
-from booklib.runs import Run
+from booklib.data import digits
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.results import RESULTS, ExperimentError, read_result, runs_of
+from booklib.runs.run import Run
 from experiments import EXPERIMENTS, comparison, falling, mnist
 from experiments.__main__ import main
-from sgmc import running
+from sgmc.door import running
 from sgmc.posteriors import NetworkPosterior
 
 

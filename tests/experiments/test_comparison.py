@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Langevin, Plan, Prior
-from booklib.runs import DivergedError, Run
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Langevin, Plan, Prior
+from booklib.runs.run import DivergedError, Run
 from experiments import comparison
 from experiments.comparison import compare, mistakes
 from experiments.study import Options, Prepared

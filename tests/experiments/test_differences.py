@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
 from experiments import dropout, neighbours, renyi, renyi_differences
 from experiments.fits import Task
 from experiments.study import Options

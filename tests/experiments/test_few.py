@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.distillation import lessons
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import area_under_roc, predictive_entropy
-from booklib.results import ExperimentError, score
-from booklib.thinning import herd, thin
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.rivals.distillation import lessons
+from booklib.rivals.thinning import herd, thin
+from booklib.runs.results import ExperimentError, score
+from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import few
 from experiments.few import (
     LABELS,
@@ -27,7 +27,7 @@ from experiments.few import (
 )
 from experiments.fits import Task, predict
 from experiments.study import Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import Generator
 
-from booklib.approximations.layers import linear_layers
-from booklib.datasets import Data
-from booklib.fidelity import (
+from booklib.data import Data
+from booklib.rivals.layers import linear_layers
+from booklib.runs.results import ExperimentError, score
+from booklib.scores.fidelity import (
     agreement,
     bin_mixtures,
     error_floor,
     function_space_rhat,
     predictive_distance,
 )
-from booklib.results import ExperimentError, score
 from experiments import fidelity
 from experiments.fidelity import (
     Problem,
@@ -34,9 +34,9 @@ from experiments.fidelity import (
 )
 from experiments.fits import Task
 from experiments.study import Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
+from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import DivergenceError
 
 
 def options(folder, **more):

@@ -5,20 +5,20 @@ given.
 import pytest
 import torch
 
-from booklib.approximations import laplace
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import area_under_roc, predictive_entropy
-from booklib.results import ExperimentError, score
-from booklib.runs import DivergedError
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.rivals import laplace
+from booklib.runs.results import ExperimentError, score
+from booklib.runs.run import DivergedError
+from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
+from sgmc.door.sampling import DivergenceError
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import DivergenceError
 
 
 def prepared(folder):

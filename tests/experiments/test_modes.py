@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from booklib.results import ExperimentError
-from booklib.runs import DivergedError
+from booklib.runs.results import ExperimentError
+from booklib.runs.run import DivergedError
 from experiments import modes
 from experiments.__main__ import main
 from experiments.modes import (
@@ -24,7 +24,7 @@ from experiments.modes import (
     starts,
 )
 from experiments.study import Options
-from sgmc.sampling import DivergenceError
+from sgmc.door.sampling import DivergenceError
 from sgmc.targets import GaussianMixture
 from tests.checks import z_bound
 

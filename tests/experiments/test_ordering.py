@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
 from experiments import neighbours, ordering
 from experiments.fits import Task
 from experiments.study import Options
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 from sgmc.posteriors import NetworkPosterior
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.looks import drawn_by_round
-from booklib.plans import Cooled, Falling, Hamiltonian, Plan, Prior
-from booklib.runs import Run
+from booklib.data import Data
+from booklib.runs.plans import Cooled, Falling, Hamiltonian, Plan, Prior
+from booklib.runs.predictions import drawn_by_round
+from booklib.runs.run import Run
 from experiments import (
     EXPERIMENTS,
     cifar,

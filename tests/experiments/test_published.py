@@ -18,11 +18,11 @@ import torch
 from torch import nn
 
 from booklib import bandit as rules
-from booklib import datasets
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan
-from booklib.published import (
+from booklib import data as datasets
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, Plan
+from booklib.runs.published import (
     PUBLISHED,
     Changed,
     Published,
@@ -35,7 +35,7 @@ from booklib.published import (
     said,
     wrong,
 )
-from booklib.results import RESULTS, read_result
+from booklib.runs.results import RESULTS, read_result
 from experiments import (
     EXPERIMENTS,
     bandit,
@@ -213,7 +213,7 @@ def test_what_is_run_is_what_is_published_but_for_what_is_said(name, ran):
     for each in entries(name):
         rows = compare(each, ours[each.method].values())
         assert wrong(rows) == [], (
-            f"{each.method}: mend the setting, or say in experiments/papers "
+            f"{each.method}: mend the setting, or say in booklib/runs/papers "
             "what is changed and why"
         )
         assert [row.name for row in rows if row.verdict == "not recorded"] == []

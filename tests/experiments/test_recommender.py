@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from booklib.factorisation import MatrixFactorisation
-from booklib.runs import DivergedError
+from booklib.models.factorisation import MatrixFactorisation
+from booklib.runs.run import DivergedError
 from experiments import recommender, recommender_100k
 from experiments.__main__ import main
 from experiments.recommender import (

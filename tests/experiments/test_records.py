@@ -7,14 +7,16 @@ import itertools
 import pytest
 import torch
 
-from booklib import looks, results, tree_runs
-from booklib import runs as run_module
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Falling
-from booklib.prediction import reliability_curve
-from booklib.published import in_words
-from booklib.results import RESULTS, read_result
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs import predictions as looks
+from booklib.runs import results
+from booklib.runs import run as run_module
+from booklib.runs import trees as tree_runs
+from booklib.runs.plans import Falling
+from booklib.runs.published import in_words
+from booklib.runs.results import RESULTS, read_result
+from booklib.scores.prediction import reliability_curve
 from experiments import (
     cifar,
     few,
@@ -27,7 +29,7 @@ from experiments import (
 )
 from experiments.fits import Task
 from experiments.study import Options, Prepared
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 from tests.booklib.test_runs import PLANS, data, make

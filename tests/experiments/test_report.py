@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from booklib import looks
-from booklib.datasets import Data
-from booklib.plans import Prior
-from booklib.prediction import predictive_entropy
+from booklib.data import Data
+from booklib.runs import predictions as looks
+from booklib.runs.plans import Prior
+from booklib.scores.prediction import predictive_entropy
 from experiments import report
 from experiments.study import Options, Prepared
 from sgmc.posteriors import NetworkPosterior

@@ -8,18 +8,18 @@ from functools import partial
 import pytest
 import torch
 
-from booklib import tree_runs
-from booklib.datasets import Data
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, Plan, Prior
-from booklib.prediction import error_rate, log_score
-from booklib.tree_runs import TreeRun
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs import trees as tree_runs
+from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.trees import TreeRun
+from booklib.scores.prediction import error_rate, log_score
 from experiments import sgnuts
 from experiments.__main__ import main
 from experiments.study import Options, Prepared
+from sgmc.door.running import drive
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
-from sgmc.running import drive
 
 SIZE = {"batch_size": 5, "rounds": 12, "burn_in": 4, "record_every": 1}
 ONE = Plan(Hamiltonian(1e-3, 0.05), Prior(1.0), "prior", Fresh(), data="MNIST", **SIZE)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
-from booklib.results import RESULTS, read_result, score
+from booklib.runs.results import RESULTS, read_result, score
 from experiments import (
     comparison,
     held,

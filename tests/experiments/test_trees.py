@@ -9,18 +9,18 @@ import pytest
 import torch
 
 from booklib.held import HeldMinibatch
-from booklib.networks import multilayer_perceptron
-from booklib.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
-from booklib.prediction import error_rate
-from booklib.program_trees import ProgramTrees
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
+from booklib.scores.prediction import error_rate
 from experiments import trees, trees_fashion, trees_hybrid, trees_program
 from experiments.__main__ import main
+from experiments.program_trees import ProgramTrees
 from experiments.sgnuts import methods
 from experiments.study import Options, Prepared
 from experiments.trees import EpochRun
+from sgmc.door.running import drive
 from sgmc.kernels import SGHMC, SGNUTS
 from sgmc.minibatches import Fresh
-from sgmc.running import drive
 from tests.booklib.test_runs import data
 
 SIZE = {"batch_size": 10, "rounds": 12, "burn_in": 0}

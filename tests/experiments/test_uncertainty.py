@@ -5,15 +5,19 @@ import math
 import pytest
 import torch
 
-from booklib.datasets import Data
-from booklib.looks import turned
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import area_under_roc, predictive_entropy, rejection_curve
-from booklib.results import ExperimentError, score
+from booklib.data import Data
+from booklib.models.networks import multilayer_perceptron
+from booklib.runs.predictions import turned
+from booklib.runs.results import ExperimentError, score
+from booklib.scores.prediction import (
+    area_under_roc,
+    predictive_entropy,
+    rejection_curve,
+)
 from experiments import uncertainty
 from experiments.comparison import run_file
+from sgmc.door.running import drive
 from sgmc.posteriors import NetworkPosterior
-from sgmc.running import drive
 from tests.booklib.test_runs import PLANS, make
 
 

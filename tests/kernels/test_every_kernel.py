@@ -18,13 +18,13 @@ import sgmc
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
+from sgmc.door.sampling import DivergenceError, learned
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithFriction, WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError, learned
 from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
 from tests.fakes import (

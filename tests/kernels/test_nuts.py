@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 
-from booklib.diagnostics import expectation, inverse_transform_samples
+from booklib.scores.diagnostics import expectation, inverse_transform_samples
 from sgmc import sample
 from sgmc.integrators import draw_momentum, leapfrog
 from sgmc.kernels import NUTS

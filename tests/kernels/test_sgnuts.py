@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import torch
 
-from booklib.diagnostics import expectation, inverse_transform_samples
+from booklib.scores.diagnostics import expectation, inverse_transform_samples
 from sgmc import sample
 from sgmc.integrators import draw_momentum
 from sgmc.kernels import NUTS, SGNUTS

@@ -12,7 +12,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
-from booklib.figures import COLOURS, TRUTH
+from booklib.page.figures import COLOURS, TRUTH
 from tests.lab.pages import FIGURES, LAB, PAGE, SCRIPTS, build, presets, run_node
 from tools import editions, live_lab
 

@@ -17,12 +17,12 @@ from scipy.special import stdtrit
 from torch.distributions import Dirichlet, HalfNormal, Normal
 
 from sgmc import models, sample
+from sgmc.door.remarks import mean_and_error
+from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.models import PyroKernel, PyroPosterior
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import SGNHT, Cyclical, RandomWalkMetropolis
-from sgmc.remarks import mean_and_error
-from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting, flows
 from sgmc.tuning import adapt
 

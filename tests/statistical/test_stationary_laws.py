@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 
-from booklib.diagnostics import (
+from booklib.scores.diagnostics import (
     bin_probabilities,
     expectation,
     inverse_transform_samples,

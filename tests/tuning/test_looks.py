@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression

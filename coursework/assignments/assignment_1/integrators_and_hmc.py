@@ -42,7 +42,7 @@ from checks import (
     seeded,
 )
 
-from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.page.figures import COLOURS, TRUTH, use_style
 
 torch.set_default_dtype(torch.float64)
 use_style()

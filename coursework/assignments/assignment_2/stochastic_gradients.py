@@ -35,7 +35,7 @@ if not Path("checks.py").exists():  # in the book's own tree it is one folder up
     sys.path.append("..")
 from checks import assert_close, assert_mean, assert_normal, assert_shape, fresh, seeded
 
-from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.splittings import LinearChain, naive_sghmc_chain
 from sgmc.targets import DoubleWell
 

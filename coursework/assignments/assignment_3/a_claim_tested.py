@@ -41,7 +41,7 @@ from checks import (
     seeded,
 )
 
-from booklib.figures import use_style
+from booklib.page.figures import use_style
 
 use_style()
 

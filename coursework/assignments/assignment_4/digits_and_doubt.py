@@ -40,10 +40,10 @@ from checks import (
 )
 from scipy import integrate, stats
 
-from booklib.datasets import digits, letters
-from booklib.figures import use_style
-from booklib.networks import multilayer_perceptron
-from booklib.prediction import (
+from booklib.data import digits, letters
+from booklib.models.networks import multilayer_perceptron
+from booklib.page.figures import use_style
+from booklib.scores.prediction import (
     error_rate,
     expected_calibration_error,
     log_score,

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
 
-from booklib.approximations import constant_sgd
+from booklib.rivals import constant_sgd
 from sgmc import sample
 from sgmc.matrices import Matrix
 from sgmc.splittings import langevin_chain

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from booklib.approximations import dropout, ensemble, snapshots, variational
+from booklib.rivals import dropout, ensemble, snapshots, variational
 from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.posteriors import NetworkPosterior
 

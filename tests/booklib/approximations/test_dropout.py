@@ -6,10 +6,10 @@ import math
 import pytest
 import torch
 
-from booklib.approximations import dropout
-from booklib.approximations.dropout import _units_of_network, masked_gradient
+from booklib.rivals import dropout
+from booklib.rivals.dropout import _units_of_network, masked_gradient
+from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound

@@ -6,12 +6,12 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from booklib.approximations import ensemble
-from booklib.approximations.ensembles import adversarial_gradient
+from booklib.rivals import ensemble
+from booklib.rivals.ensembles import adversarial_gradient
+from sgmc.door.sampling import DivergenceError
 from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from booklib.approximations import ensemble, laplace
+from booklib.rivals import ensemble, laplace
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from torch.func import vmap
 
-from booklib.approximations import variational
-from booklib.approximations.layers import linear_layers, outputs_of_law
-from booklib.approximations.variational import bound_gradient, local_bound_gradient
-from booklib.networks import convolutional_network
+from booklib.models.networks import convolutional_network
+from booklib.rivals import variational
+from booklib.rivals.layers import linear_layers, outputs_of_law
+from booklib.rivals.variational import bound_gradient, local_bound_gradient
 from experiments.scale_mixture import ScaleMixtureNetwork
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 from tests.booklib.approximations.moments import z_of_mean

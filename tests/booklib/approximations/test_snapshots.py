@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from booklib.approximations import snapshots
-from sgmc.sampling import DivergenceError
+from booklib.rivals import snapshots
+from sgmc.door.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound

@@ -5,9 +5,9 @@ closed form.
 import pytest
 import torch
 
-from booklib.approximations import swag
+from booklib.rivals import swag
 from sgmc import sample
-from sgmc.draws import Draws
+from sgmc.door.draws import Draws
 from sgmc.kernels import SGLD
 from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from booklib.approximations import variational
-from booklib.approximations.variational import bound_gradient
-from booklib.prediction import average_predictions
+from booklib.rivals import variational
+from booklib.rivals.variational import bound_gradient
+from booklib.scores.prediction import average_predictions
+from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.booklib.approximations.moments import z_of_mean
 from tests.checks import z_bound

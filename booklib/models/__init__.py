@@ -1,0 +1,1 @@
+"""Models that pages and experiments share."""

@@ -1,0 +1,1 @@
+"""What a page shows: checked claims, figures, tables, the scoreboard."""

@@ -1,0 +1,1 @@
+"""What a number over samples and over seeds means."""

@@ -1,0 +1,423 @@
+"""What comes out of a run, and the way from there to files and to ArviZ."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from sgmc.checks import check_instance, shown
+from sgmc.matrices import in_double
+from sgmc.potentials import evaluate
+
+# what ArviZ calls a statistic
+ARVIZ = {
+    "acceptance": "acceptance_rate",
+    "diverged": "diverging",
+    "depth": "tree_depth",
+    "depth_limited": "reached_max_treedepth",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The draws of a run, with what is needed to know where they came from.
+
+    Attributes:
+        samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions
+            unless the run collected something else, a dictionary of such tensors if it
+            collected several.
+        statistics: what the kernel's steps learned, ``(num_samples, chains, ...)``.
+        kernel: the kernel, printed.
+        seed: the seed of the run's generator, or those of the runs that were pooled.
+        warm_up: number of calls of the kernel thrown away at the start.
+        thinning: number of calls of the kernel from one draw to the next.
+        seconds: wall-clock time of the run.
+        complete: whether all the draws asked for are there.
+        potential: a fingerprint of the run's potential; empty where none is known.
+
+    Example:
+        >>> from sgmc.kernels import HMC
+        >>> from sgmc.targets import Gaussian
+        >>> from sgmc.door.sampling import sample
+        >>> draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(8, 2), 100)
+        >>> mean, standard_error = draws.mean_and_standard_error()
+        >>> mean.shape, bool((mean.abs() < 5 * standard_error).all())
+        (torch.Size([2]), True)
+    """
+
+    samples: Tensor | dict[str, Tensor]
+    statistics: dict[str, Tensor] = field(default_factory=dict)
+    kernel: str = ""
+    seed: int | tuple = 0
+    warm_up: int = 0
+    thinning: int = 1
+    seconds: float | int = 0.0
+    complete: bool = True
+    potential: str = ""
+
+    def __post_init__(self):
+        check_instance("statistics", self.statistics, dict, "{}")
+        for each in fields(self)[2:]:
+            value, kind = getattr(self, each.name), cast(type, each.type)
+            check_instance(each.name, value, kind, repr(each.default))
+        samples = self._named("samples")
+        if not samples:
+            raise ValueError("samples must be a tensor, or some by name, but are {}")
+        first = next(iter(samples.values()))
+        for name, value in (samples | self.statistics).items():
+            right = isinstance(value, Tensor) and value.ndim > 1
+            if not right or value.shape[:2] != first.shape[:2]:
+                raise ValueError(
+                    f"{name} must be a tensor (num_samples, chains, ...), as many "
+                    f"as the others, but it is {shown(value)}"
+                )
+
+    def _named(self, name: str) -> dict[str, Tensor]:
+        """Give the samples by name; a single tensor gets the given one."""
+        return self.samples if isinstance(self.samples, dict) else {name: self.samples}
+
+    def __len__(self) -> int:
+        return len(next(iter(self._named("samples").values())))
+
+    def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
+        """Average over draws and chains, with the Monte Carlo standard error from the
+        spread of the chains' averages, which are independent.
+
+        Args:
+            function: a function f of the samples that keeps their first two axes;
+                averages f(θ), the identity by default. Where the run collected several
+                tensors, ``lambda samples: samples["name"]`` chooses one.
+
+        Returns:
+            The mean and its standard error, float64 on the CPU, each with the shape of
+            one draw.
+
+        Raises:
+            ValueError: with no draws, one chain alone, several tensors and no choice,
+                or a function that gives something else.
+        """
+        values = self._values(function)
+        chains = values.shape[1]
+        if chains < 2:
+            raise ValueError(
+                "one chain has no spread between chains: use "
+                "arviz.mcse(draws.to_arviz()), or more chains"
+            )
+        averages = in_double(values).mean(0)
+        return averages.mean(0), averages.std(0) / chains**0.5
+
+    def weighted_mean(self, weights: str = "step_size", function=None) -> Tensor:
+        """Average each chain's draws with a statistic as weights: Σηₜθₜ / Σηₜ (Welling
+        and Teh, 2011, eq. 11).
+
+        Args:
+            weights: the name of the statistic.
+            function: a function of the samples, as for :meth:`mean_and_standard_error`.
+
+        Returns:
+            The averages ``(chains, ...)``.
+
+        Raises:
+            ValueError: if the run has no such statistic with one number a draw, or as
+                :meth:`mean_and_standard_error` does.
+        """
+        if not isinstance(weights, str) or weights not in self.statistics:
+            raise ValueError(
+                "weights must be one of the run's statistics "
+                f"{sorted(self.statistics)}, but it is {weights!r}"
+            )
+        values = self._values(function)
+        # such as what is true of a draw
+        values = values if values.is_floating_point() else in_double(values)
+        weight = in_double(self.statistics[weights]).to(values)
+        if weight.ndim != 2:
+            raise ValueError(
+                "weights must be one number for each draw of a chain, but "
+                f"{weights!r} is {tuple(weight.shape)}"
+            )
+        if not (weight >= 0).all() or not (weight.sum(0) > 0).all():
+            raise ValueError(f"weights {weights!r} must be at least 0, and not all 0")
+        weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
+        return (weight * values).sum(0) / weight.sum(0)
+
+    def _values(self, function) -> Tensor:
+        example = "lambda samples: samples**2"
+        check_instance("function", function, Callable | None, example)
+        values = self.samples if function is None else function(self.samples)
+        if isinstance(values, dict):
+            raise ValueError(
+                f"samples hold {sorted(values)}: choose one by a function, such as "
+                f"lambda samples: samples[{next(iter(values), 'name')!r}]"
+            )
+        first = next(iter(self._named("").values()))
+        if not isinstance(values, Tensor) or values.shape[:2] != first.shape[:2]:
+            raise ValueError(
+                "function must give a tensor (num_samples, chains, ...) = "
+                f"({len(first)}, {first.shape[1]}, ...), not {shown(values)}"
+            )
+        if len(values) == 0:
+            raise ValueError("there are no draws to average")
+        return values
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file with a checksum, which :meth:`load` reads, in
+        one stroke: an older file is there until this one is whole.
+
+        Raises:
+            ValueError: if the path cannot be a file's.
+            OSError: if the file cannot be written; an older one is as it was.
+
+        Example:
+            >>> import tempfile
+            >>> draws = Draws(torch.zeros(5, 2, 3), kernel="SGLD(0.1)", seed=7)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     draws.save(f"{folder}/draws.pt")
+            ...     Draws.load(f"{folder}/draws.pt").samples.shape
+            torch.Size([5, 2, 3])
+        """
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        tensors = {"samples": self._named(""), "statistics": self.statistics}
+        # clones, for a view would be written with all that it is a view of
+        content |= tree_map(torch.clone, tensors)
+        from sgmc.checkpoints import Checkpoint
+
+        try:
+            Checkpoint(path).save(content)
+        except (OSError, RuntimeError) as error:  # PyTorch's, when a disk is full
+            raise OSError(
+                f"draws could not be written to {path} ({error}); an older file there "
+                "is as it was"
+            ) from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Draws":
+        """Read what :meth:`save` wrote, onto the CPU; no code in the file is run.
+
+        Raises:
+            ValueError: if the file holds no draws, or was damaged or changed.
+        """
+        from sgmc.checkpoints import read_whole
+
+        check_instance("path", path, str | Path, '"draws.pt"')
+        try:
+            content = read_whole(path)["content"]
+            content["samples"] = content["samples"].get("", content["samples"])
+            return cls(**content)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"path {path} holds no draws, or was damaged or changed since they "
+                f"were saved ({type(error).__name__}: {error}). A file that was saved "
+                "before files had a checksum is read by torch.load(path)"
+            ) from error
+
+    @classmethod
+    def pool(cls, runs: Sequence["Draws"]) -> "Draws":
+        """Put the chains of several runs beside each other.
+
+        Raises:
+            ValueError: if they have another potential, kernel, length, warm-up or
+                thinning, draws of other shapes, or two of them one seed, so that their
+                chains are the same.
+
+        Example:
+                >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
+            >>> Draws.pool(runs).samples.shape
+            torch.Size([5, 4, 3])
+        """
+        right = isinstance(runs, (list, tuple)) and bool(runs)
+        if not right or not all(isinstance(run, cls) for run in runs):
+            raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
+        first, seeds = runs[0], []
+        alike = {
+            "kernel": [run.kernel for run in runs],
+            "warm_up": [run.warm_up for run in runs],
+            "thinning": [run.thinning for run in runs],
+            "number of draws": [len(run) for run in runs],
+            "names of their samples": [sorted(run._named("")) for run in runs],
+            "names of their statistics": [sorted(run.statistics) for run in runs],
+            "shapes of a draw": [
+                {name: tuple(x.shape[2:]) for name, x in parts.items()}
+                for parts in (run._named("samples") | run.statistics for run in runs)
+            ],
+        }
+        for what, (one, *others) in alike.items():
+            for other in others:
+                if one != other:
+                    raise ValueError(f"runs differ in {what}: {one} and {other}")
+        if len({run.potential for run in runs if run.potential}) > 1:
+            raise ValueError(
+                "runs differ in their potentials: in data, settings, or a function or "
+                "what it reads. If their density is the same all the same, pool "
+                '[dataclasses.replace(run, potential="") for run in runs]'
+            )
+        for run in runs:
+            seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(
+                f"runs have the seeds {seeds}: those of one seed have the same random "
+                "numbers, so give each run another seed"
+            )
+        samples, statistics = (
+            {key: torch.cat([part[key] for part in parts], 1) for key in parts[0]}
+            for parts in ([r._named("") for r in runs], [r.statistics for r in runs])
+        )
+        return replace(
+            first,
+            samples=samples.get("", samples),
+            statistics=statistics,
+            seed=tuple(seeds),
+            seconds=sum(run.seconds for run in runs),
+            complete=all(run.complete for run in runs),
+        )
+
+    def to_arviz(
+        self,
+        name: str = "position",
+        *,
+        posterior: Any = None,
+        predictive: Mapping[str, Callable[[Tensor], Tensor]] | None = None,
+        coords: Mapping[str, Any] | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+    ):
+        """Convert to an ``arviz.InferenceData``, from ArviZ 1.0 on an
+        ``xarray.DataTree``, with groups ``posterior`` and ``sample_stats``, whose
+        statistics have ArviZ's names.
+
+        Args:
+            name: of the samples, where they are a single tensor.
+            posterior: what was sampled, if the samples are its positions: they are cut
+                into its named parameters, if it has such, and a group
+                ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
+                and ``arviz.compare``, if there is more than one and its likelihood
+                knows all constants.
+            predictive: for a group ``posterior_predictive``, by name: functions from
+                positions ``(chains, dim)`` to what is predicted, ``(chains, ...)``,
+                such as ``lambda x: network.predict(x, inputs)``.
+            coords: the values of the dimensions, as for ``arviz.from_dict``.
+            dims: the names of the dimensions of each variable, chain and draw apart.
+
+        Raises:
+            ValueError: if the samples are no positions of such a posterior, or a
+                function gives something else.
+
+        Example:
+                >>> draws = Draws(
+                ...     torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)}
+                ... )
+            >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
+            ['posterior', 'sample_stats']
+        """
+        check_instance("name", name, str, '"position"')
+        example = '{"y": lambda position: ...}'
+        check_instance("predictive", predictive, Mapping | None, example)
+        functions, kind = predictive or {}, cast(type, Callable)
+        for key, function in functions.items():
+            check_instance(f"predictive[{key!r}]", function, kind, "torch.abs")
+        import arviz  # which takes a second, and most users of draws do without
+
+        statistics = {ARVIZ.get(key, key): x for key, x in self.statistics.items()}
+        groups: dict[str, Any] = {
+            "posterior": self._named(name),
+            "sample_stats": statistics,
+        }
+        if posterior is not None:
+            from sgmc.posteriors import DataPotential
+
+            check_instance("posterior", posterior, DataPotential, "LinearRegression()")
+            dim = self._positions().shape[-1]
+            if posterior.dim not in (None, dim):
+                raise ValueError(
+                    f"posterior has {posterior.dim} coordinates, and the samples have "
+                    f"{dim}: give the one that they were drawn from"
+                )
+            if hasattr(posterior, "named"):
+                named = lambda x: evaluate(partial(posterior.named, x), x)
+                groups["posterior"] = self._each(named)
+            cold = re.findall(r"\btemperature=(?!1(?:\.0)?[,)])([^,)]+)", self.kernel)
+            if cold:
+                warnings.warn(
+                    f"the draws are of temperature {cold[0]}, and arviz.loo and "
+                    "compare take them for draws of the posterior, which are of "
+                    "temperature 1",
+                    stacklevel=2,
+                )
+            try:
+                groups["log_likelihood"] = self._log_likelihood(posterior)
+            except NotImplementedError as error:
+                warnings.warn(
+                    f"the group log_likelihood is left out: {error}", stacklevel=2
+                )
+        if functions:
+            groups["posterior_predictive"] = self._each(
+                lambda x: {key: function(x) for key, function in functions.items()}
+            )
+        groups = {key: group for key, group in groups.items() if group}
+        groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
+        made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
+        attributes = {"inference_library": "sgmc", **made}
+        if arviz.__version__.startswith("0."):
+            groups["posterior_attrs"] = attributes
+            return arviz.from_dict(**groups, coords=coords, dims=dims)
+        attributes = {"posterior": attributes}
+        return arviz.from_dict(groups, attrs=attributes, coords=coords, dims=dims)
+
+    def _positions(self) -> Tensor:
+        if isinstance(self.samples, dict) or self.samples.ndim != 3:
+            raise ValueError(
+                "samples must be positions (num_samples, chains, dim), but they are "
+                f"{ ({key: shown(x) for key, x in self._named('position').items()}) }: "
+                "sample without collect"
+            )
+        if len(self) == 0:
+            raise ValueError("there are no draws")
+        return self.samples
+
+    def _log_likelihood(self, posterior: Any) -> dict[str, Tensor]:
+        """Compute log p(xᵢ | θ) at every draw, given its hyperparameters, if any;
+        a NotImplementedError says why it cannot be told.
+        """
+        if posterior.num_examples == 1:
+            raise NotImplementedError(
+                "the posterior counts its data as one example. For arviz.loo give a "
+                "posterior that knows its examples: in Pyro a subsample_size in the "
+                "data's plate"
+            )
+        models: Iterable = [posterior] * len(self)
+        if "hyperparameters" in self.statistics and hasattr(posterior, "given"):
+            drawn, names = self.statistics["hyperparameters"], posterior.hyperparameters
+            each = (dict(zip(names, x.unbind(-1), strict=True)) for x in drawn)
+            models = map(posterior.given, each)
+
+        def of_one(position: Tensor, model: Any) -> dict[str, Tensor]:
+            found = evaluate(
+                partial(model.pointwise_log_likelihoods, position), position
+            )
+            return {"log_likelihood": found}
+
+        return self._each(of_one, models)
+
+    def _each(
+        self, function: Callable[..., Mapping[str, Tensor]], *more: Iterable
+    ) -> dict[str, Tensor]:
+        """Apply a function of positions ``(chains, dim)`` to every draw, with one of
+        each of further arguments.
+        """
+        positions = self._positions()
+        with torch.no_grad():
+            found = [function(*each) for each in zip(positions, *more, strict=True)]
+        for key, value in found[0].items():
+            if not isinstance(value, Tensor) or value.shape[:1] != positions.shape[1:2]:
+                raise ValueError(
+                    f"{key} must be of shape (chains, ...) = ({positions.shape[1]}, "
+                    f"...) at every draw, but it is {shown(value)}"
+                )
+        return {key: torch.stack([one[key] for one in found]) for key in found[0]}

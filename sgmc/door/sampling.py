@@ -1,0 +1,411 @@
+"""The loop: chains, warm-up, thinning, and what is kept of them."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from sgmc.checks import check_count, check_instance, shown
+from sgmc.door.draws import Draws
+from sgmc.door.remarks import (
+    name_chains,
+    remark_disagreement,
+    remark_order,
+    remark_stuck,
+    remark_target,
+)
+from sgmc.door.running import Store, drive
+from sgmc.door.starting import check_kernel, check_start
+from sgmc.kernels.base import Kernel
+from sgmc.potentials import ERRORS, Potential
+
+Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
+_CHECK_EVERY = 32  # steps between two looks for positions that are not finite
+_EARLY = 100  # gradients after which a friction below the noise is told
+# at most so many positions, and numbers in them, are kept beside what is collected
+_POSITIONS, _NUMBERS = 200, 2**25
+
+
+class DivergenceError(RuntimeError):
+    """A chain's position is no longer finite, or the potential cannot be evaluated
+    there; ``draws`` holds what was drawn of all chains, NaN in one that broke from
+    there on.
+    """
+
+    # without a default it could not be made anew in another process, from its message
+    def __init__(self, message: str, draws: Draws | None = None):
+        super().__init__(message)
+        self.draws = draws
+
+
+def sample(
+    kernel: Kernel,
+    potential: Potential,
+    position: Tensor,
+    num_samples: int,
+    *,
+    warm_up: int = 0,
+    thinning: int = 1,
+    seed: int = 0,
+    collect: Collect | None = None,
+    checkpoint: Store | None = None,
+    progress: bool = True,
+) -> Draws:
+    """Run a kernel in many chains at once and keep its draws.
+
+    Ctrl-C stops the run and returns what was drawn, with a warning. With a checkpoint
+    the run is saved now and then and when it stops (:func:`sgmc.door.running.drive`);
+    the same call later goes on from there, to exactly the draws of an uninterrupted
+    run, and with a larger ``num_samples`` beyond the end of a finished one.
+
+    Before the run it looks whether the potential contradicts itself
+    (:mod:`sgmc.door.starting`) and whether the kernel's noise estimate suits the
+    minibatch rule. At the end it warns of all that speaks against the draws
+    (:mod:`sgmc.door.remarks`): what the kernel knows, chains that grow or never moved,
+    samples out of the density's support or too wide or too narrow for exp(−U/T), in all
+    coordinates or in one, chains, or halves of a single one, that do not agree. The
+    width takes at most a hundred further gradients, and with ``collect`` the run keeps
+    two hundred positions for it; it means nothing for a density that is cut off where
+    it is not zero, and is left out where a schedule of step sizes, a Gibbs step or T =
+    0 leaves no fixed target.
+
+    Args:
+        kernel: one of :mod:`sgmc.kernels`.
+        potential: the target.
+        position: where the chains start, ``(chains, dim)``; its dtype and device are
+            those of the run.
+        num_samples: number of draws to keep of each chain.
+        warm_up: number of calls of ``kernel.step`` before the first draw, thrown away.
+        thinning: number of calls of ``kernel.step`` from one draw to the next.
+        seed: seed of the run's generator, the only source of randomness.
+        collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor
+            ``(chains, ...)``, or several by name; the positions by default.
+        checkpoint: where to save the run, or from where to go on:
+            :class:`sgmc.checkpoints.Checkpoint`.
+        progress: whether to show a progress bar, as :func:`sgmc.door.running.drive`
+        does.
+
+    Returns:
+        The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of
+        such tensors.
+
+    Raises:
+        ValueError: if the position, a count or the gradient at the start is unusable,
+            or the potential contradicts itself.
+        DivergenceError: if a position stops being finite, or a step fails; the error's
+            ``draws`` hold what was drawn of all chains, and of one that broke NaN (0
+            in whole numbers that were collected) from its first bad position on.
+        sgmc.checkpoints.CheckpointError: if the checkpoint is corrupt or belongs to a
+            run with other settings.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.targets import DoubleWell, NoisyGradient
+        >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2)
+        >>> target = NoisyGradient(DoubleWell(), 4.0)
+        >>> draws = sample(kernel, target, torch.zeros(10, 1), 50, warm_up=50)
+        >>> draws.samples.shape
+        torch.Size([50, 10, 1])
+    """
+    check_count("num_samples", num_samples)
+    check_count("warm_up", warm_up, at_least=0)
+    check_count("thinning", thinning)
+    check_instance("collect", collect, Callable | None, "torch.abs")
+    check_kernel(kernel)
+    check_start(potential, position, seed)
+    counts = num_samples, warm_up, thinning
+    run = _Run(kernel, potential, position, *counts, seed, collect)
+    total = warm_up + num_samples * thinning
+    for remark in remark_order(kernel, potential):
+        warnings.warn(remark, stacklevel=2)
+    drive(run, total, checkpoint=checkpoint, progress=progress)
+    for remark in run.remarks():
+        warnings.warn(remark, stacklevel=2)
+    return run.draws()
+
+
+@dataclass(eq=False)
+class _Run:
+    """One call of :func:`sample`: a job of :func:`sgmc.door.running.drive`."""
+
+    kernel: Kernel
+    potential: Potential
+    start: Tensor
+    num_samples: int
+    warm_up: int
+    thinning: int
+    seed: int
+    collect: Collect | None
+
+    def __post_init__(self):
+        from sgmc.checkpoints import brief_fingerprint
+
+        self.known_by = brief_fingerprint(self.potential)
+        self.generator = Generator(self.start.device).manual_seed(self.seed)
+        self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
+        self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
+        self.samples, self.is_early = self.room_for(self.collected()), True
+        # at which draws a position was finite, as what is collected need not tell
+        form = self.num_samples, len(self.start) if self.collect else 0
+        self.finite = self.start.new_ones(form, dtype=torch.bool)
+        # of each a tensor, or a list where it is one number for all chains
+        self.statistics: dict[str, Any] = {}
+        # with collect, those of every so many draws
+        self.positions, self.stride = [], 1
+
+    def advance(self) -> None:
+        """Take a step, and keep what a draw keeps if it ends in one."""
+        given = self.potential, self.state, self.generator
+        try:
+            self.state, info = self.kernel.step(*given)
+        except ERRORS as error:
+            if self.done == 0:  # not where a chain went, but the call itself
+                raise
+            told = f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
+            told += "If it cannot be evaluated where a chain went, the step_size may be"
+            raise self.divergence(f"{told} too large") from error
+        drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
+        if remainder == 0 and drawn > 0:
+            statistics = learned(info)
+            self.statistics = self.statistics or self.room_for(statistics)
+            _keep("collect", self.samples, drawn - 1, self.collected())
+            _keep("a kernel's info", self.statistics, drawn - 1, statistics)
+            if self.collect:
+                self.finite[drawn - 1] = self.state.position.isfinite().all(-1)
+                self.remember(drawn - 1)
+        self.done += 1
+        if self.is_early:
+            self.look_early(learned(info))
+        if self.done % _CHECK_EVERY == 0:
+            self.check()
+
+    def remember(self, draw: int) -> None:
+        """Keep the position of every draw, of every second one if these are too many,
+        of every fourth and so on, to be looked at at the end.
+        """
+        if draw % self.stride == 0:
+            self.positions.append(self.state.position.clone())
+        if len(self.positions) > min(_POSITIONS, _NUMBERS // self.start.numel()):
+            self.positions, self.stride = self.positions[::2], 2 * self.stride
+
+    def look_early(self, known: dict[str, Any]) -> None:
+        """Say soon if the noise exceeds the friction, for the run may be a long one."""
+        found = {name: torch.as_tensor(value)[None] for name, value in known.items()}
+        clipped, steps = found.get("clipped"), _EARLY
+        if clipped is not None:
+            steps = int(found["num_gradients"].max())
+            if steps >= _EARLY and clipped.mean() > 0.1 * steps:
+                for remark in self.kernel.diagnose(self.by_chain(found))[:1]:
+                    warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
+        self.is_early = steps < _EARLY
+
+    def collected(self) -> dict[str, Tensor]:
+        """Take what a draw keeps of the positions: one tensor has the empty name."""
+        position = self.state.position
+        if self.collect is None:
+            return {"": position}
+        kept = self.collect(position.clone())
+        kept = dict(kept) if isinstance(kept, Mapping) else {"": kept}
+        for name, value in kept.items():
+            if not isinstance(value, Tensor) or value.shape[:1] != position.shape[:1]:
+                raise ValueError(
+                    f"collect must return (chains, ...) with chains = {len(position)}, "
+                    f"not {shown(value)}" + (f" as {name!r}" if name else "")
+                )
+        return kept
+
+    def room_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        number = self.num_samples
+        room = lambda x: (
+            x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
+        )
+        try:
+            return {name: room(x) for name, x in values.items()}
+        except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
+            raise ValueError(
+                f"num_samples is {number}, and memory has no room for so many: take "
+                "fewer, or keep less of each by collect"
+            ) from error
+
+    @property
+    def num_drawn(self) -> int:
+        return max(0, self.done - self.warm_up) // self.thinning
+
+    def kept(self, number: int) -> tuple[dict[str, Tensor], ...]:
+        """Give the first so many samples and statistics, as views."""
+        return tuple(
+            {name: torch.as_tensor(value)[:number] for name, value in each.items()}
+            for each in (self.samples, self.statistics)
+        )
+
+    def by_chain(self, statistics: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Repeat for each chain what is one number for all of them."""
+        chains, device = len(self.start), self.start.device
+        return {
+            name: (x if x.ndim > 1 else x[:, None].expand(-1, chains)).to(device)
+            for name, x in statistics.items()
+        }
+
+    def draws(self) -> Draws:
+        samples, statistics = self.kept(self.num_drawn)
+        return Draws(
+            samples=samples.get("", samples),
+            statistics=self.by_chain(statistics),
+            kernel=str(self.kernel),
+            seed=self.seed,
+            warm_up=self.warm_up,
+            thinning=self.thinning,
+            seconds=self.seconds + time.monotonic() - self.started,
+            complete=self.num_drawn == self.num_samples,
+            potential=self.known_by,
+        )
+
+    def remarks(self) -> list[str]:
+        """Say all that speaks against the draws."""
+        if self.num_drawn == 0:
+            return []
+        samples, start = self.kept(self.num_drawn)[0], self.start
+        positions = torch.stack(self.positions) if self.collect else samples[""]
+        found = self.kernel.diagnose(self.draws().statistics)
+        stuck = remark_stuck(start, self.state.position, self.done)
+        if not (stuck and (self.state.position == start).all()):
+            found += remark_target(self.kernel, self.potential, positions, self.seed)
+        # chains that never moved do not agree with the others
+        begun = None if self.collect else start
+        return found + (stuck or remark_disagreement(samples, begun))
+
+    def check(self) -> None:
+        """Raise a DivergenceError if a position is not finite, which stays so."""
+        broken = ~self.state.position.isfinite().all(-1)
+        if broken.any():
+            raise self.divergence(
+                f"the position of {name_chains(broken)} stopped being finite, at or "
+                f"shortly before step {self.done}: the step_size of {self.kernel} is "
+                "too large for this potential, or the potential's gradient is not "
+                "finite where the chain went, or its density does not decay (a wrong "
+                "sign, or no prior)"
+            )
+
+    def divergence(self, message: str) -> DivergenceError:
+        """Make the error of a run that stops here, and NaN of the draws of each chain
+        from its first position on that is not finite.
+        """
+        number = self.num_drawn
+        finite = self.finite if self.collect else self.samples[""].isfinite().all(-1)
+        broken = finite[:number].cumprod(0) == 0
+        for value in self.samples.values():
+            unknown = math.nan if torch.can_cast(torch.float, value.dtype) else 0
+            value[:number][broken] = unknown
+        return DivergenceError(
+            f"{message}. The {number} draws before are in this error's attribute "
+            "draws, NaN in a chain from where it is not finite",
+            replace(self.draws(), complete=False),
+        )
+
+    def settings(self) -> dict[str, object]:
+        # without num_samples: a run may be extended
+        names = [field.name for field in fields(self) if field.name != "num_samples"]
+        return {name: getattr(self, name) for name in names}
+
+    def state_dict(self) -> dict[str, Any]:
+        # clones, for a view would be written with all that it is a view of
+        samples, statistics = (
+            {name: value.clone() for name, value in each.items()}
+            for each in self.kept(self.num_drawn)
+        )
+        return {
+            "done": self.done,
+            "seconds": self.seconds + time.monotonic() - self.started,
+            "state": flatten(self.state),
+            "generator": self.generator.get_state(),
+            "samples": samples,
+            "statistics": statistics,
+            "positions": list(self.positions),
+            "stride": self.stride,
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        self.done, self.seconds = saved["done"], saved["seconds"]
+        self.state, self.is_early = unflatten(saved["state"], self.state), False
+        self.generator.set_state(saved["generator"].cpu())
+        self.positions = [each.to(self.start.device) for each in saved["positions"]]
+        self.stride = saved["stride"]
+        drawn, statistics = self.num_drawn, saved["statistics"]
+        if drawn > self.num_samples:
+            raise ValueError(
+                f"num_samples is {self.num_samples}, but the checkpoint holds {drawn} "
+                f"draws: ask for at least {drawn}"
+            )
+        numbers = {name: x.tolist() for name, x in statistics.items() if x.ndim == 1}
+        tensors = {name: x for name, x in statistics.items() if x.ndim > 1}
+        rooms = self.room_for({name: x[0] for name, x in tensors.items()})
+        self.statistics = {name: (rooms | numbers)[name] for name in statistics}
+        # what is collected may have the name of a statistic
+        for kept, found in ((self.samples, saved["samples"]), (rooms, tensors)):
+            for name, value in found.items():
+                kept[name][:drawn] = value
+
+
+def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:
+    if new.keys() != kept.keys():
+        raise ValueError(
+            f"{what} must give the same names at every draw, but gave {sorted(kept)} "
+            f"and then {sorted(new)}"
+        )
+    for name, value in new.items():
+        column = kept[name]
+        if isinstance(column, list):
+            column[index:] = [value]
+        elif isinstance(value, Tensor) and value.shape == column.shape[1:]:
+            column[index] = value
+        else:
+            raise ValueError(
+                f"{what} must give one shape at every draw, but gave {name} "
+                f"{tuple(column.shape[1:])} and then {shown(value)}"
+            )
+
+
+def learned(info: Any) -> dict[str, Any]:
+    """List what an info holds by name, and what it has from another kernel; what is
+    None is left out.
+    """
+    found: dict[str, Any] = {}
+    for name, value in zip(info._fields, info, strict=True):
+        if isinstance(value, tuple):
+            inner = learned(value)
+            if twice := sorted(inner.keys() & {*found, *info._fields}):
+                raise ValueError(
+                    f"{type(info).__name__} has {twice} of its own and from another "
+                    "kernel: give one another name"
+                )
+            found |= inner
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def flatten(state: Any) -> list:
+    """List the tensors and numbers of a state, however nested, for a checkpoint."""
+    leaves = tree_flatten(state)[0]
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor | bool | int | float | str | None):
+            raise ValueError(
+                f"{type(state).__name__} holds {shown(leaf)}, which a "
+                "checkpoint cannot: use tensors and numbers"
+            )
+    return leaves
+
+
+def unflatten(leaves: list, like: Any) -> Any:
+    """Put a state together from what :func:`flatten` listed, in the form of another
+    state and on its device.
+    """
+    device = like.position.device
+    leaves = [leaf.to(device) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    return tree_unflatten(leaves, tree_flatten(like)[1])
