@@ -21,7 +21,6 @@ from booklib.rivals import consensus, distillation, thinning
 from booklib.scores import fidelity
 from sgmc import (
     checkpoints,
-    draws,
     kernels,
     machines,
     minibatches,
@@ -34,6 +33,7 @@ from sgmc import (
     targets,
     tuning,
 )
+from sgmc.door import draws
 from sgmc.door.sampling import DivergenceError
 
 GENERATOR = torch.Generator().manual_seed(0)
