@@ -93,7 +93,7 @@ claim(
 )
 claim(
     "Exact variance with B̂ = 2B",
-    exact_variance("SGHMC, C = 0.5, B̂ = 2B"),
+    exact_variance("sghmc-2B"),
     near=0.6015,
     within=1e-4,
     because="the exact law of the chain",

@@ -410,7 +410,7 @@ for step_size, num_steps in ((0.1, 50), (1.0, 2)):
         squares.append(theta**2)
     of_chains = torch.stack(squares[12:]).mean(0)
     rows[step_size] = of_chains.mean(), of_chains.std() / 100
-for step_size, exact in ((0.1, exact_variance("leapfrog, never rejected")), (1, 4 / 3)):
+for step_size, exact in ((0.1, exact_variance("leapfrog")), (1, 4 / 3)):
     value, error = rows[step_size]
     claim(
         f"Measured variance of leapfrog, never rejected, at ε = {step_size}",

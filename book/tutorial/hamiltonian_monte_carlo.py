@@ -273,7 +273,7 @@ of_chains = torch.stack(squares[12:]).mean(0)
 claim(
     "Measured variance of HMC in the bowl",
     of_chains.mean(),
-    near=exact_variance("HMC"),
+    near=exact_variance("hmc"),
     standard_error=of_chains.std() / 100,
     because="the theorem above; 10,000 chains",
 )

@@ -293,13 +293,13 @@ claim(
 claim(
     "Measured variance of the new row, η = 0.01",
     measured[0.01, 0.0][0],
-    near=exact_variance("SGLD, η = ε²"),
+    near=exact_variance("sgld"),
     standard_error=measured[0.01, 0.0][1],
     because="the exact law of the chain; 5,000 chains",
 )
 claim(
     "Exact variance of the new row less that without gradient noise",
-    exact_variance("SGLD, η = ε²")
+    exact_variance("sgld")
     - float(langevin_chain(one, 0.01).stationary_covariance()[0, 0]),
     near=0.0201,
     within=1e-4,

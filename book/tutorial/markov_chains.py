@@ -302,7 +302,7 @@ check(
 )
 in_the_bowl = random_walk(lambda x: x**2 / 2, start, 2.4, 1_100, generator)[100:]
 value, error = mean_and_error(in_the_bowl**2)
-exact = near(exact_variance("random-walk Metropolis"))
+exact = near(exact_variance("random-walk"))
 check("bowl", value, exact, error=error, because="the theorem above; 1,000 chains")
 
 # %% [markdown]

@@ -315,7 +315,7 @@ claim(
 claim(
     "Measured variance in the bowl, 50 steps",
     measured[50][0],
-    near=exact_variance("naive SGHMC, 50 steps"),
+    near=exact_variance("naive"),
     standard_error=measured[50][1],
     because="the exact law of the chain; 2,000 chains",
 )

@@ -268,7 +268,7 @@ for noise_estimate in (0.0, 0.2):
 # %% tags=["hide-input"]
 show_scoreboard(9)
 for (value, error), name in zip(rows.values(), ("0", "B"), strict=True):
-    exact = exact_variance(f"SGHMC, C = 0.5, B̂ = {name}")
+    exact = exact_variance(f"sghmc-{name}")
     check(f"exact-{name}", exact, kind="exact")
     check(f"variance-{name}", value, near(exact), error=error, because="it is exact")
 

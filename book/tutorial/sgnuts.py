@@ -321,8 +321,8 @@ def one_tree(theta, step, max_depth, generator):
 # %% tags=["hide-input"]
 show_scoreboard(13)
 for (weights, kept), name in (
-    ((True, True), "SGNUTS, weights of NUTS"),
-    ((False, True), "SGNUTS, equal weights"),
+    ((True, True), "sgnuts-weighted"),
+    ((False, True), "sgnuts"),
 ):
     means = trees[weights, kept].square().mean(0)
     claim(

@@ -8,13 +8,17 @@ import html
 from collections.abc import Sequence
 
 
-def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def show_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], live: Sequence[str] = ()
+) -> None:
     """Show a table: lines of text, and on a page of the book a real table, whose first
     column names the rows.
 
     Args:
         heads: what stands over each column.
         rows: the entries of each row, as words.
+        live: heads of the columns that a notebook's text leaves out, because the last
+            digits of what is drawn differ between processors.
 
     Raises:
         ValueError: if a row has more or fewer entries than there are heads.
@@ -32,6 +36,25 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
                 f"rows must have {len(heads)} entries, one for each of heads, but one "
                 f"is {row}"
             )
+    # IPython defines it; elsewhere there is no page to show a table on
+    if "get_ipython" not in dir(builtins):
+        print(_lines(heads, *rows))
+        return
+    from IPython.display import display
+
+    words = [any(map(_is_words, column)) for column in zip(*rows, strict=True)]
+    head = _row("th", heads, words)
+    body = "".join(f"<tr>{_row('td', row, words)}</tr>" for row in rows)
+    page = (
+        "<table "
+        f'class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+    kept = [place for place, head in enumerate(heads) if head not in live]
+    text = _lines(*([row[place] for place in kept] for row in (heads, *rows)))
+    display({"text/plain": text, "text/html": page}, raw=True)
+
+
+def _lines(heads: Sequence[str], *rows: Sequence[str]) -> str:
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = [
         "  ".join(
@@ -45,21 +68,7 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         ).rstrip()
         for line in (heads, *rows)
     ]
-    text = "\n".join(lines)
-    # IPython defines it; elsewhere there is no page to show a table on
-    if "get_ipython" not in dir(builtins):
-        print(text)
-        return
-    from IPython.display import display
-
-    words = [any(map(_is_words, column)) for column in zip(*rows, strict=True)]
-    head = _row("th", heads, words)
-    body = "".join(f"<tr>{_row('td', row, words)}</tr>" for row in rows)
-    page = (
-        "<table "
-        f'class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
-    display({"text/plain": text, "text/html": page}, raw=True)
+    return "\n".join(lines)
 
 
 def _row(cell: str, entries: Sequence[str], words: Sequence[bool]) -> str:

@@ -1,0 +1,61 @@
+"""The code that the tutorial shows is alive: whoever copies the visible cells of a page
+gets its result, and whoever breaks the shown function sees the result change.
+"""
+
+import jupytext
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+
+from booklib.page import claims
+from tools import book
+
+HIDDEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
+# Of each page the records that its visible cells make, and a fault in the function
+# that it shows: what stands there, and what is put in its place.
+PAGES: dict[str, tuple[set[str], str, str]] = {}
+
+
+def visible(page):
+    """Join the code that a page shows."""
+    cells = jupytext.read(book.ROOT / "book" / "tutorial" / f"{page}.py").cells
+    return "\n\n".join(
+        cell.source
+        for cell in cells
+        if cell.cell_type == "code" and not HIDDEN & set(cell.metadata.get("tags", ()))
+    )
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Return a function that runs code and gives what it recorded, by name."""
+    matplotlib.use("agg")
+
+    def of(code):
+        records = {}
+        monkeypatch.setattr(
+            claims, "_emit", lambda record: records.update({record["name"]: record})
+        )
+        try:
+            exec(compile(code, "visible cells", "exec"), {"__name__": "__main__"})
+        finally:
+            plt.close("all")
+        return records
+
+    return of
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("page", PAGES)
+def test_visible_code_makes_the_result_of_its_page(page, run):
+    names, right, wrong = PAGES[page]
+    code = visible(page)
+    found = run(code)
+    assert names <= set(found)
+    assert all(record["holds"] for record in found.values())
+    assert code.count(right) == 1
+    try:
+        broken = run(code.replace(right, wrong))
+    except (ValueError, ArithmeticError):  # what diverges is seen, too
+        return
+    assert not all(broken[name]["holds"] for name in names)
