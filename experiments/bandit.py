@@ -18,8 +18,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from booklib.bandit import EAT, LEAVE, regrets, rewards
 from booklib.data import Data, mushrooms, synthetic_mushrooms
+from booklib.data.bandit import EAT, LEAVE, regrets, rewards
 from booklib.models.networks import multilayer_perceptron
 from booklib.rivals.variational import bound_gradient
 from booklib.runs.results import checksum, circumstances

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from booklib import rivals as approximations
+from booklib import rivals
 from booklib.rivals.descent import Settings
 from booklib.rivals.descent import descend as go_down
 from experiments import mnist
@@ -127,9 +127,7 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
     size = {"cycle_length": task.num_steps // number}
     size |= {"learning_rate": rate, "momentum_decay": decay}
     given = task.run(f"-{number}")
-    return approximations.snapshots(
-        task.posterior, task.start(), number, **size, **given
-    )
+    return rivals.snapshots(task.posterior, task.start(), number, **size, **given)
 
 
 # descent with momentum, at a rate that stays and at one that falls
@@ -146,7 +144,7 @@ def constant(task: Task, rate: float, share: float) -> Draws:
         posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
         for _ in range(10)
     ]
-    kernel = approximations.constant_sgd(float(torch.cat(variances).mean()) / share)
+    kernel = rivals.constant_sgd(float(torch.cat(variances).mean()) / share)
     draws = chain(half, kernel, mode, "-constant")
     return replace(draws, seconds=first.seconds + draws.seconds)
 
@@ -156,14 +154,14 @@ def vary(task: Task, rate: float, initial_std: float) -> Draws:
     size = {"num_steps": task.num_steps, "learning_rate": rate}
     size |= {"initial_std": initial_std, "local": True}
     given = task.posterior, task.start(), task.num_networks
-    return approximations.variational(*given, **size, **task.run())
+    return rivals.variational(*given, **size, **task.run())
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
     """Train by dropout."""
     size = {"rate": dropped, "num_steps": task.num_steps, "learning_rate": rate}
     given = task.posterior, task.start(), task.num_networks
-    return approximations.dropout(*given, **size, **task.run())
+    return rivals.dropout(*given, **size, **task.run())
 
 
 def members(
@@ -173,13 +171,13 @@ def members(
     size = {"num_steps": task.num_steps // share, "learning_rate": rate}
     size |= {"adversarial": adversarial}
     start, given = task.start(MEMBERS), task.run(f"-{share}")
-    return approximations.ensemble(task.posterior, start, **size, **given)
+    return rivals.ensemble(task.posterior, start, **size, **given)
 
 
 def average(task: Task, rate: float) -> Draws:
     """Put a Gaussian through the path of descent."""
     walked, rank = path(task, rate), min(20, task.rounds // 2)
-    return approximations.swag(walked, task.num_networks, rank=rank, seed=task.seed)
+    return rivals.swag(walked, task.num_networks, rank=rank, seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
@@ -197,7 +195,7 @@ def curve(task: Task, rate: float) -> Draws:
     given = Generator(), Settings(500, 0.003)
     gradients = lambda noise: [last.gradient(head)]
     way = go_down(last, [head], gradients, *given, progress=task.progress)
-    about = approximations.laplace(last, head, task.num_networks, seed=task.seed)
+    about = rivals.laplace(last, head, task.num_networks, seed=task.seed)
     held = mode[:, : -last.dim].expand(task.num_networks, 1, -1)
     name = f"{about.kernel} after {draws.kernel}"
     seconds = draws.seconds + way.seconds + about.seconds

@@ -15,7 +15,7 @@ import torch
 
 from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
-from booklib.pruning import prune
+from booklib.rivals.pruning import prune
 from booklib.runs.results import score
 from experiments import mnist
 from experiments.fits import Methods, Task, compare, networks, predict, tasks

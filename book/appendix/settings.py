@@ -28,8 +28,8 @@
 # %%
 import textwrap
 
+from booklib.numbers import in_words
 from booklib.page.claims import claim
-from booklib.page.numbers import in_words
 from booklib.page.play import play
 from booklib.page.tables import show_table
 from booklib.runs.published import (

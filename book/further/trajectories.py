@@ -34,10 +34,10 @@ import arviz
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.euler import explicit_euler, symplectic_euler
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
+from booklib.rivals.euler import explicit_euler, symplectic_euler
 from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC

@@ -200,7 +200,7 @@ claim(
 # %% tags=["hide-input"]
 rows = [
     [found[each.library]["library"], each.title, each.file.partition("-")[2][:-3]]
-    for each in reports()
+    for each in reports(RESULTS.parents[1] / "conformance" / "reports")
 ]
 show_table(["library", "deviation", "report"], rows)
 

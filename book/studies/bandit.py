@@ -31,8 +31,8 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
-from booklib.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
 from booklib.data import synthetic_mushrooms
+from booklib.data.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play

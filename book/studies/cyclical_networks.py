@@ -37,9 +37,9 @@ from booklib.page.claims import DECIDED, OPEN, at_most, check, near
 from booklib.page.figures import COLOURS, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
-from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
 from booklib.scores.prediction import error_rate, log_score
-from booklib.scores.seeds import LEVEL, MOST_SEEDS, Seeds, family
+from booklib.scores.seeds import LEVEL, MOST_SEEDS, family
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.other_kernels import Cyclical

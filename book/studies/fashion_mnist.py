@@ -37,9 +37,9 @@ from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
 from booklib.runs.plans import Hamiltonian, Langevin, Plan, Prior
-from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
 from booklib.runs.run import Run
-from booklib.scores.seeds import Seeds, family
+from booklib.scores.seeds import family
 from sgmc.minibatches import Fresh
 from sgmc.splittings import langevin_chain, sghmc_chain
 

@@ -34,12 +34,12 @@ import torch
 from scipy import stats
 
 from booklib.data import digits
-from booklib.held import HeldMinibatch
 from booklib.models.networks import multilayer_perceptron
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
+from booklib.runs.held import HeldMinibatch
 from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
 from booklib.runs.results import RESULTS, read_result, who_ran
 from booklib.runs.trees import BURN_INS, TreeRun

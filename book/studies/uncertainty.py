@@ -42,10 +42,10 @@ from booklib.runs.plans import Hamiltonian, Plan, Prior
 from booklib.runs.predictions import BINS
 from booklib.runs.predictions import look as what_they_say
 from booklib.runs.predictions import turned as turn
-from booklib.runs.results import RESULTS, read_result, who_ran
+from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
 from booklib.runs.run import Run
 from booklib.scores.prediction import area_under_roc, predictive_entropy
-from booklib.scores.seeds import Seeds, family, gap
+from booklib.scores.seeds import family, gap
 from sgmc.posteriors import NetworkPosterior
 
 use_style()

@@ -38,9 +38,9 @@ from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
-from booklib.pruning import prune
 from booklib.rivals import variational
 from booklib.rivals.layers import linear_layers
+from booklib.rivals.pruning import prune
 from booklib.rivals.variational import bound_gradient, local_bound_gradient
 from booklib.runs.results import RESULTS, read_result, who_ran
 from booklib.scores.prediction import error_rate, log_score

@@ -19,11 +19,11 @@
 import matplotlib.pyplot as plt
 import torch
 
-from booklib.euler import explicit_euler, symplectic_euler
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.scoreboard import exact_variance, show_scoreboard
+from booklib.rivals.euler import explicit_euler, symplectic_euler
 from sgmc.integrators import leapfrog
 from sgmc.splittings import naive_sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian

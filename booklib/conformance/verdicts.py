@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -29,7 +30,6 @@ TESTS = {
     "resume": "a state saved and read again",
     "arguments": "its other arguments are read, and do what they are called",
 }
-REPORTS = RESULTS.parent.parent / "conformance" / "reports"
 LIMIT = 5.0  # standard errors: chance exceeds it in one of 1.7 million comparisons
 ROUNDING = 1e-4  # of a probe in single precision, relative to its largest entry
 CLOSE = 0.05  # of the target's variance: what a right scheme's step size may cost here
@@ -94,10 +94,10 @@ class Report(NamedTuple):
     cells: set[tuple[str, str]]  #: sampler and test of each stored cell that deviates
 
 
-def reports() -> list[Report]:
-    """Read the reports: a title; below it ``Cells: `sampler` (test, test), ...``."""
+def reports(folder: Path) -> list[Report]:
+    """Read the reports of a folder: a title; below it ``Cells: `sampler` (test, test), ...``."""
     found = []
-    for path in sorted(REPORTS.glob("*-*.md")):
+    for path in sorted(folder.glob("*-*.md")):
         title, head, *_ = path.read_text(encoding="utf-8").split("\n\n", 2)
         head = " ".join(head.split())
         named = re.findall(r"`([^`]+)` \(([^)]+)\)", head.partition("Cells:")[2])

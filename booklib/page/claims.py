@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from booklib import MEDIA
-from booklib.page.numbers import in_words, to_the_digits_of, with_the_digits_of
+from booklib.numbers import in_words, to_the_digits_of, with_the_digits_of
 from booklib.page.play import playing
 from sgmc.checks import check_choice
 

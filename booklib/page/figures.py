@@ -15,9 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from booklib.checks import check_edges
-from booklib.scores.diagnostics import check_bounds, check_coordinates
-from sgmc.checks import check_count, check_instance, check_positive, check_tensor
 from sgmc.potentials import Potential
 
 # The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most
@@ -63,9 +60,6 @@ def plot_density(
         >>> from sgmc.targets import DoubleWell
         >>> plot_density(plt.figure().gca(), DoubleWell(), -2.5, 2.5)
     """
-    check_instance("axes", axes, Axes, "plt.subplots()[1]")
-    check_coordinates(potential, 1)
-    check_bounds(low, high)
     grid = torch.linspace(low, high, 1001, dtype=torch.float64)
     density = torch.exp(-potential.energy(grid[:, None]))
     density /= torch.trapezoid(density, grid)
@@ -89,9 +83,6 @@ def plot_histogram(axes: Axes, samples: Tensor, edges: Tensor, **style) -> None:
         ...     plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31)
         ... )
     """
-    check_instance("axes", axes, Axes, "plt.subplots()[1]")
-    check_tensor("samples", samples, "...", floating=False)
-    check_edges(edges)
     values, edges = samples.flatten().double().cpu(), edges.double()
     counts = torch.histogram(values, edges).hist
     axes.plot(
@@ -114,10 +105,6 @@ def plot_contours(
         >>> from sgmc.targets import Gaussian
         >>> plot_contours(plt.figure().gca(), Gaussian.correlated(0.9), -3, 3)
     """
-    check_instance("axes", axes, Axes, "plt.subplots()[1]")
-    check_coordinates(potential, 2)
-    check_bounds(low, high)
-    check_count("levels", levels)
     grid = torch.linspace(low, high, 201)
     energy = potential.energy(torch.cartesian_prod(grid, grid)).reshape(201, 201).T
     depths = 0.5 * (0.5 * torch.arange(1, levels + 1)) ** 2
@@ -165,16 +152,12 @@ def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> No
         ... )
         a film of 5 frames: five empty figures
     """
-    check_instance("alt", alt, str, '"a ball rolls in a bowl"')
-    check_positive("seconds", seconds)
     pictures = []
     for figure in frames:
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=100)
         plt.close(figure)
         pictures.append(base64.b64encode(buffer.getvalue()).decode())
-    if not pictures:
-        raise ValueError("frames must have at least one figure, but there is none")
     text = f"a film of {len(pictures)} frames: {alt}"
     # IPython defines it; elsewhere there is no page to show a film on
     if "get_ipython" not in dir(builtins):

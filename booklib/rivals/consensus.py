@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from booklib.checks import check_draws
+from booklib.scores.checks import check_draws
 from sgmc.checks import (
     check_count,
     check_dims,

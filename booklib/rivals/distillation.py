@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from booklib.checks import check_draws, check_probabilities
+from booklib.scores.checks import check_draws, check_probabilities
 from sgmc.checks import (
     check_count,
     check_instance,

@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from booklib.data import Data
-from booklib.held import HeldMinibatch
+from booklib.runs.held import HeldMinibatch
 from booklib.runs.plans import HeadStart, Langevin, Plan, draw_start
 from booklib.runs.results import ExperimentError, checksum, circumstances, score
 from booklib.scores.prediction import error_rate, log_score

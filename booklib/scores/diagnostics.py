@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from booklib.checks import check_edges, check_probabilities
+from booklib.scores.checks import check_edges, check_probabilities
 from sgmc.checks import check_count, check_instance, check_tensor, is_number
 from sgmc.potentials import Potential
 

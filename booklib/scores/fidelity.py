@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from booklib.checks import check_edges, check_probabilities
+from booklib.scores.checks import check_edges, check_probabilities
 from sgmc.checks import check_positive, check_tensor
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from booklib.checks import check_probabilities
+from booklib.scores.checks import check_probabilities
 from sgmc.checks import check_count, check_instance, check_tensor, is_number
 
 

@@ -10,64 +10,16 @@ zero out where Holm's procedure does not decide.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
-from booklib.page.numbers import with_the_digits_of
-from booklib.runs.results import RESULTS, read_result
+from booklib.numbers import with_the_digits_of
 
 LEVEL, POWER = 0.05, 0.8
 MOST_SEEDS = 1_000  # that anybody runs
-
-
-@dataclass(frozen=True)
-class Seeds:
-    """The runs of a stored result, a method and a seed each.
-
-    Example:
-        >>> runs = [{"average": {"error": error}} for error in (0.0163, 0.0159, 0.0167)]
-        >>> seeds = Seeds({"SGHMC": {"runs": runs}})
-        >>> seeds.cell("SGHMC", "average.error", 100)
-        '1.63 ± 0.04'
-    """
-
-    methods: Mapping[str, Mapping]
-
-    @classmethod
-    def read(cls, name: str) -> "Seeds":
-        """Read the stored result of an experiment."""
-        return cls(read_result(RESULTS / f"{name}.json")["methods"])
-
-    def __call__(
-        self, method: str, what: str | Callable[[Mapping], float], scale: float = 1.0
-    ) -> np.ndarray:
-        """Take one number of each run, such as ``"average.error"``, which is
-        ``run["average"]["error"]``, or what a function makes of a run.
-        """
-        return np.array(
-            [scale * _taken(run, what) for run in self.methods[method]["runs"]]
-        )
-
-    def cell(
-        self, method: str, what: str | Callable[[Mapping], float], scale: float = 1.0
-    ) -> str:
-        """Write mean and standard deviation over the seeds."""
-        numbers = self(method, what, scale)
-        spread = numbers.std(ddof=1)
-        mean = with_the_digits_of(numbers.mean(), spread, 3)
-        return f"{mean} ± {with_the_digits_of(spread, spread, 1)}"
-
-
-def _taken(run: Mapping, what: str | Callable[[Mapping], float]) -> float:
-    if callable(what):
-        return what(run)
-    value = run
-    for key in what.split("."):
-        value = value[key]
-    return float(value)
 
 
 @dataclass(frozen=True)

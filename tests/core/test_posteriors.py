@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from booklib.held import HeldMinibatch
 from booklib.models.networks import convolutional_network
+from booklib.runs.held import HeldMinibatch
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior, control_variates

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from booklib.held import HeldMinibatch
+from booklib.runs.held import HeldMinibatch
 from sgmc import sample
 from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD

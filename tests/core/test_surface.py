@@ -15,9 +15,8 @@ import pytest
 import torch
 from torch import nn
 
-from booklib import pruning
-from booklib import rivals as approximations
-from booklib.rivals import consensus, distillation, thinning
+from booklib import rivals
+from booklib.rivals import consensus, distillation, pruning, thinning
 from booklib.scores import fidelity
 from sgmc import (
     checkpoints,
@@ -136,16 +135,16 @@ CALLS = {  # with arguments that are right
     tuning.half_step: dict(RUN, **MORE, kernel=kernels.SGLD(0.1), warm_up=1),
     tuning.default_kernel: dict(RUN, step_size=0.1),
     tuning.standard_deviations: dict(run=DRAWS, reference=DRAWS),
-    approximations.laplace: dict(RUN, num_samples=2, position=START),
-    approximations.swag: dict(draws=DRAWS, num_samples=2, rank=2, seed=0),
-    approximations.ensemble: dict(
+    rivals.laplace: dict(RUN, num_samples=2, position=START),
+    rivals.swag: dict(draws=DRAWS, num_samples=2, rank=2, seed=0),
+    rivals.ensemble: dict(
         RUN | dict(position=TWO),
         num_steps=2,
         learning_rate=0.01,
         adversarial=0.0,
         progress=False,
     ),
-    approximations.snapshots: dict(
+    rivals.snapshots: dict(
         RUN, **MORE, cycle_length=2, learning_rate=0.01, momentum_decay=0.1
     ),
     consensus.gaussian_product: LAWS,

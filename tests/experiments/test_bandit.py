@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from booklib import bandit as rules
+from booklib.data import bandit as rules
 from booklib.data import synthetic_mushrooms
 from booklib.runs.run import DivergedError
 from experiments import bandit

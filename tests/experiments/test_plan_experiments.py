@@ -26,7 +26,7 @@ from experiments import (
 )
 from experiments.study import Options, Prepared, part
 from sgmc.minibatches import Fresh
-from tests.booklib.test_runs import PLANS, make
+from tests.booklib.runs.test_runs import PLANS, make
 
 NUMBERS = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
 FULL = Prepared(NUMBERS, NUMBERS)

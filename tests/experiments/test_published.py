@@ -17,9 +17,9 @@ import pytest
 import torch
 from torch import nn
 
-from booklib import bandit as rules
 from booklib import data as datasets
 from booklib.data import Data
+from booklib.data import bandit as rules
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs.plans import Hamiltonian, Plan
 from booklib.runs.published import (

@@ -32,7 +32,7 @@ from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
-from tests.booklib.test_runs import PLANS, data, make
+from tests.booklib.runs.test_runs import PLANS, data, make
 
 SGD = PLANS["SGD"]
 
@@ -253,13 +253,13 @@ def test_neighbours_give_their_methods_what_the_chapter_says(tmp_path, monkeypat
         )
 
     monkeypatch.setattr(
-        neighbours.approximations,
+        neighbours.rivals,
         "swag",
         note("rank", lambda given, more: more["rank"]),
     )
     monkeypatch.setattr(neighbours, "path", lambda *given: None)
     monkeypatch.setattr(
-        neighbours.approximations,
+        neighbours.rivals,
         "variational",
         note("local", lambda given, more: more["local"]),
     )
@@ -269,7 +269,7 @@ def test_neighbours_give_their_methods_what_the_chapter_says(tmp_path, monkeypat
     monkeypatch.setattr(neighbours, "descend", lambda *given: draws)
     monkeypatch.setattr(neighbours, "chain", lambda *given: draws)
     monkeypatch.setattr(
-        neighbours.approximations,
+        neighbours.rivals,
         "constant_sgd",
         note("noise", lambda given, more: given[0]),
     )

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import torch
 
-from booklib.held import HeldMinibatch
 from booklib.models.networks import multilayer_perceptron
+from booklib.runs.held import HeldMinibatch
 from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
 from booklib.scores.prediction import error_rate
 from experiments import trees, trees_fashion, trees_hybrid, trees_program
@@ -21,7 +21,7 @@ from experiments.trees import EpochRun
 from sgmc.door.running import drive
 from sgmc.kernels import SGHMC, SGNUTS
 from sgmc.minibatches import Fresh
-from tests.booklib.test_runs import data
+from tests.booklib.runs.test_runs import data
 
 SIZE = {"batch_size": 10, "rounds": 12, "burn_in": 0}
 ONE = Plan(Hamiltonian(1e-3, 0.05), Prior(1.0), "uniform", Fresh(), **SIZE)

@@ -18,7 +18,7 @@ from experiments import uncertainty
 from experiments.comparison import run_file
 from sgmc.door.running import drive
 from sgmc.posteriors import NetworkPosterior
-from tests.booklib.test_runs import PLANS, make
+from tests.booklib.runs.test_runs import PLANS, make
 
 
 def test_area_under_roc_counts_pairs(generator):

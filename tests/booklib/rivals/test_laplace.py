@@ -9,7 +9,7 @@ from booklib.rivals import ensemble, laplace
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

@@ -51,7 +51,7 @@ def test_cells_that_exist_have_a_number():
 
 
 def test_each_deviation_has_one_report():
-    found = reports()
+    found = reports(RESULTS.parents[1] / "conformance" / "reports")
     for library in STORED:
         cells = [
             each

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from booklib.scores.seeds import MOST_SEEDS, Gap, Seeds, family, gap
+from booklib.scores.seeds import MOST_SEEDS, Gap, family, gap
 
 RNG = np.random.default_rng(0)
 
@@ -87,12 +87,3 @@ def test_so_many_seeds_have_the_power_that_is_asked_for():
     fewer = draws[:, :-1]
     assert (stats.ttest_1samp(fewer, 0, axis=1).pvalue < 0.05 / 4).mean() < 0.81
     assert found.seeds_needed(1e-6) == MOST_SEEDS
-
-
-def test_numbers_are_taken_from_the_runs():
-    runs = [{"last": {"error": e}, "more": [e, 1.0]} for e in (0.0204, 0.0196, 0.02)]
-    seeds = Seeds({"SGD": {"runs": runs}})
-    assert seeds("SGD", "last.error", 100) == pytest.approx([2.04, 1.96, 2.0])
-    assert seeds("SGD", lambda run: run["more"][1]).tolist() == [1.0] * 3
-    assert seeds.cell("SGD", "last.error", 100) == "2.00 ± 0.04"
-    assert len(Seeds.read("mnist")("SGHMC", "average.error")) >= 5

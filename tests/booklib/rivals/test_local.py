@@ -13,7 +13,7 @@ from booklib.rivals.layers import linear_layers, outputs_of_law
 from booklib.rivals.variational import bound_gradient, local_bound_gradient
 from experiments.scale_mixture import ScaleMixtureNetwork
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
 

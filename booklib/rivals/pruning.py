@@ -4,7 +4,7 @@ import dataclasses
 
 import torch
 
-from booklib.checks import check_draws
+from booklib.scores.checks import check_draws
 from sgmc.checks import check_number
 from sgmc.door.draws import Draws
 

@@ -8,7 +8,7 @@ import torch
 from booklib.rivals import snapshots
 from sgmc.door.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
 

@@ -10,6 +10,7 @@ from booklib.runs.results import (
     FORMAT,
     RESULTS,
     ExperimentError,
+    Seeds,
     checksum,
     read_result,
     score,
@@ -110,3 +111,12 @@ def test_the_checksum_sees_inputs_and_targets():
     assert one != checksum(Data(inputs, targets.flip(0))) and one != checksum(
         Data(inputs + 1e-3, targets)
     )
+
+
+def test_numbers_are_taken_from_the_runs():
+    runs = [{"last": {"error": e}, "more": [e, 1.0]} for e in (0.0204, 0.0196, 0.02)]
+    seeds = Seeds({"SGD": {"runs": runs}})
+    assert seeds("SGD", "last.error", 100) == pytest.approx([2.04, 1.96, 2.0])
+    assert seeds("SGD", lambda run: run["more"][1]).tolist() == [1.0] * 3
+    assert seeds.cell("SGD", "last.error", 100) == "2.00 ± 0.04"
+    assert len(Seeds.read("mnist")("SGHMC", "average.error")) >= 5

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from booklib.data import Data
-from booklib.held import HeldMinibatch
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs import run as run_module
+from booklib.runs.held import HeldMinibatch
 from booklib.runs.plans import (
     Annealed,
     Cooled,
@@ -133,7 +133,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
 LONG = """  # which never comes to its end, however long it takes the test to kill it
 import sys
 from pathlib import Path
-from tests.booklib import test_runs
+from tests.booklib.runs import test_runs
 watch = lambda run: run.done == 99 and sys.stdin.read()
 run = test_runs.make(test_runs.long_plan(), Path(sys.argv[1]), watch=watch)
 run.checkpoint.every = 0.0

@@ -1,4 +1,4 @@
-"""Euler's three ways to integrate Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
+"""Euler's two ways to integrate Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
 
 Arguments and results are those of :func:`sgmc.integrators.leapfrog`."""
 
@@ -55,30 +55,4 @@ def symplectic_euler(
     for _ in range(num_steps):
         addmv_(position, inverse_mass, momentum, alpha=step_size)
         momentum.sub_(gradient(position), alpha=step_size)
-    return position, momentum
-
-
-def modified_euler(
-    gradient: Gradient,
-    position: Tensor,
-    momentum: Tensor,
-    step_size: float,
-    num_steps: int = 1,
-    mass: MatrixLike = 1.0,
-) -> tuple[Tensor, Tensor]:
-    """Integrate by modified Euler steps, the kick first: r' = r − ε∇U(θ), θ' = θ +
-    εM⁻¹r' (Neal, 2011, Section 5.2.3): symplectic Euler seen half a step later, which
-    keeps volume as that does.
-
-    Example:
-        >>> import torch
-        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
-        >>> modified_euler(lambda theta: theta, theta, r, 0.5)
-        (tensor([[0.5000]]), tensor([[1.]]))
-    """
-    position, momentum = position.clone(), momentum.clone()
-    inverse_mass = Matrix(mass).inverse
-    for _ in range(num_steps):
-        momentum.sub_(gradient(position), alpha=step_size)
-        addmv_(position, inverse_mass, momentum, alpha=step_size)
     return position, momentum

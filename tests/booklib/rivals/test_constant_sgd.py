@@ -14,7 +14,7 @@ from sgmc import sample
 from sgmc.matrices import Matrix
 from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 DOUBLE = torch.float64

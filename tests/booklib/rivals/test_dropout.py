@@ -11,7 +11,7 @@ from booklib.rivals.dropout import _units_of_network, masked_gradient
 from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 from sgmc.targets import DoubleWell, Gaussian
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from booklib import checks
+from booklib.scores import checks
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from booklib.models.networks import multilayer_perceptron
 from booklib.runs.plans import Plan
 from booklib.runs.results import score
 from booklib.runs.together import Together
-from tests.booklib.test_runs import PLANS, data, make
+from tests.booklib.runs.test_runs import PLANS, data, make
 
 CLOCKS = ("seconds", "processor_seconds", "side_by_side")
 

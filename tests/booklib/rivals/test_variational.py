@@ -12,7 +12,7 @@ from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
 # mean 0 and covariance I, exactly

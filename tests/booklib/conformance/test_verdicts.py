@@ -189,15 +189,14 @@ def test_a_chain_is_that_of_the_problem():
     torch.testing.assert_close(chain.noise_covariance, 0.23 * torch.eye(2).double())
 
 
-def test_a_report_names_its_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdicts, "REPORTS", tmp_path)
+def test_a_report_names_its_cells(tmp_path):
     (tmp_path / "made-b.md").write_text(
         "# A `step` that\\_is\n\nBy us. Cells: `a.b` (mass, uneven\ncurvature), `c` "
         "(mass).\n\nText `d` (friction).\n\nMore."
     )
     (tmp_path / "made-a.md").write_text("# First\n\nCells: none.\n\nText.")
     (tmp_path / "README.md").write_text("# Not one\n\nCells: `a` (mass)\n\nText.")
-    first, second = verdicts.reports()
+    first, second = verdicts.reports(tmp_path)
     assert first == ("made", "First", "made-a.md", set())
     cells = {("a.b", "mass"), ("a.b", "uneven curvature"), ("c", "mass")}
     assert second == ("made", "A step that_is", "made-b.md", cells)

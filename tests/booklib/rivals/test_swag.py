@@ -11,7 +11,7 @@ from sgmc.door.draws import Draws
 from sgmc.kernels import SGLD
 from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

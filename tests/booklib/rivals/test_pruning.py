@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from booklib.pruning import prune
+from booklib.rivals.pruning import prune
 from sgmc.door.draws import Draws
 
 

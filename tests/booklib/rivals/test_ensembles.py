@@ -13,7 +13,7 @@ from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior
 from sgmc.targets import DoubleWell, Gaussian
-from tests.booklib.approximations.moments import z_of_mean
+from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
 

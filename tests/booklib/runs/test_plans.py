@@ -23,7 +23,7 @@ from booklib.runs.plans import (
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import NetworkPosterior
-from tests.booklib.test_runs import data
+from tests.booklib.runs.test_runs import data
 
 MOMENTUM = Plan(Hamiltonian(1e-3, 0.1), rounds=8, burn_in=2)
 NONE = Plan(Langevin(1e-3), rounds=8, burn_in=2)

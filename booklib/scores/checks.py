@@ -1,4 +1,4 @@
-"""Checks of what only the book's helpers take."""
+"""Checks of probabilities, of bins, and of draws with statistics."""
 
 from typing import Any
 
