@@ -95,7 +95,7 @@ class Report(NamedTuple):
 
 
 def reports(folder: Path) -> list[Report]:
-    """Read a folder of reports, each a title and ``Cells: `sampler` (test, ...), ...``."""
+    """Read a folder of reports: a title and ``Cells: `sampler` (test, ...), ...``."""
     found = []
     for path in sorted(folder.glob("*-*.md")):
         title, head, *_ = path.read_text(encoding="utf-8").split("\n\n", 2)
