@@ -1,10 +1,7 @@
 """What comes out of a run, and the way from there to files and to ArviZ."""
 
-import re
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,15 +11,6 @@ from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_instance, shown
 from sgmc.matrices import in_double
-from sgmc.potentials import evaluate
-
-# what ArviZ calls a statistic
-ARVIZ = {
-    "acceptance": "acceptance_rate",
-    "diverged": "diverging",
-    "depth": "tree_depth",
-    "depth_limited": "reached_max_treedepth",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +55,7 @@ class Draws:
         for each in fields(self)[2:]:
             value, kind = getattr(self, each.name), cast(type, each.type)
             check_instance(each.name, value, kind, repr(each.default))
-        samples = self._named("samples")
+        samples = self.by_name("samples")
         if not samples:
             raise ValueError("samples must be a tensor, or some by name, but are {}")
         first = next(iter(samples.values()))
@@ -79,12 +67,12 @@ class Draws:
                     f"as the others, but it is {shown(value)}"
                 )
 
-    def _named(self, name: str) -> dict[str, Tensor]:
+    def by_name(self, name: str = "") -> dict[str, Tensor]:
         """Give the samples by name; a single tensor gets the given one."""
         return self.samples if isinstance(self.samples, dict) else {name: self.samples}
 
     def __len__(self) -> int:
-        return len(next(iter(self._named("samples").values())))
+        return len(next(iter(self.by_name("samples").values())))
 
     def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
         """Average over draws and chains, with the Monte Carlo standard error from the
@@ -156,7 +144,7 @@ class Draws:
                 f"samples hold {sorted(values)}: choose one by a function, such as "
                 f"lambda samples: samples[{next(iter(values), 'name')!r}]"
             )
-        first = next(iter(self._named("").values()))
+        first = next(iter(self.by_name().values()))
         if not isinstance(values, Tensor) or values.shape[:2] != first.shape[:2]:
             raise ValueError(
                 "function must give a tensor (num_samples, chains, ...) = "
@@ -183,7 +171,7 @@ class Draws:
             torch.Size([5, 2, 3])
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        tensors = {"samples": self._named(""), "statistics": self.statistics}
+        tensors = {"samples": self.by_name(), "statistics": self.statistics}
         # clones, for a view would be written with all that it is a view of
         content |= tree_map(torch.clone, tensors)
         from sgmc.checkpoints import Checkpoint
@@ -237,20 +225,21 @@ class Draws:
         if not right or not all(isinstance(run, cls) for run in runs):
             raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []
-        alike = {
-            "kernel": [run.kernel for run in runs],
-            "warm_up": [run.warm_up for run in runs],
-            "thinning": [run.thinning for run in runs],
-            "number of draws": [len(run) for run in runs],
-            "names of their samples": [sorted(run._named("")) for run in runs],
-            "names of their statistics": [sorted(run.statistics) for run in runs],
-            "shapes of a draw": [
-                {name: tuple(x.shape[2:]) for name, x in parts.items()}
-                for parts in (run._named("samples") | run.statistics for run in runs)
-            ],
-        }
-        for what, (one, *others) in alike.items():
-            for other in others:
+
+        def form(run: Draws) -> dict[str, object]:
+            shapes = lambda parts: {name: tuple(x.shape[2:]) for name, x in parts}
+            return {
+                "kernel": run.kernel,
+                "warm_up": run.warm_up,
+                "thinning": run.thinning,
+                "number of draws": len(run),
+                "shapes of their samples": shapes(run.by_name("samples").items()),
+                "shapes of their statistics": shapes(run.statistics.items()),
+            }
+
+        for run in runs:
+            given = zip(form(first).items(), form(run).values(), strict=True)
+            for (what, one), other in given:
                 if one != other:
                     raise ValueError(f"runs differ in {what}: {one} and {other}")
         if len({run.potential for run in runs if run.potential}) > 1:
@@ -268,7 +257,7 @@ class Draws:
             )
         samples, statistics = (
             {key: torch.cat([part[key] for part in parts], 1) for key in parts[0]}
-            for parts in ([r._named("") for r in runs], [r.statistics for r in runs])
+            for parts in ([r.by_name() for r in runs], [r.statistics for r in runs])
         )
         return replace(
             first,
@@ -316,108 +305,6 @@ class Draws:
             >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
             ['posterior', 'sample_stats']
         """
-        check_instance("name", name, str, '"position"')
-        example = '{"y": lambda position: ...}'
-        check_instance("predictive", predictive, Mapping | None, example)
-        functions, kind = predictive or {}, cast(type, Callable)
-        for key, function in functions.items():
-            check_instance(f"predictive[{key!r}]", function, kind, "torch.abs")
-        import arviz  # which takes a second, and most users of draws do without
+        from sgmc.arviz import convert
 
-        statistics = {ARVIZ.get(key, key): x for key, x in self.statistics.items()}
-        groups: dict[str, Any] = {
-            "posterior": self._named(name),
-            "sample_stats": statistics,
-        }
-        if posterior is not None:
-            from sgmc.posteriors import DataPotential
-
-            check_instance("posterior", posterior, DataPotential, "LinearRegression()")
-            dim = self._positions().shape[-1]
-            if posterior.dim not in (None, dim):
-                raise ValueError(
-                    f"posterior has {posterior.dim} coordinates, and the samples have "
-                    f"{dim}: give the one that they were drawn from"
-                )
-            if hasattr(posterior, "named"):
-                named = lambda x: evaluate(partial(posterior.named, x), x)
-                groups["posterior"] = self._each(named)
-            cold = re.findall(r"\btemperature=(?!1(?:\.0)?[,)])([^,)]+)", self.kernel)
-            if cold:
-                warnings.warn(
-                    f"the draws are of temperature {cold[0]}, and arviz.loo and "
-                    "compare take them for draws of the posterior, which are of "
-                    "temperature 1",
-                    stacklevel=2,
-                )
-            try:
-                groups["log_likelihood"] = self._log_likelihood(posterior)
-            except NotImplementedError as error:
-                warnings.warn(
-                    f"the group log_likelihood is left out: {error}", stacklevel=2
-                )
-        if functions:
-            groups["posterior_predictive"] = self._each(
-                lambda x: {key: function(x) for key, function in functions.items()}
-            )
-        groups = {key: group for key, group in groups.items() if group}
-        groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
-        made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
-        attributes = {"inference_library": "sgmc", **made}
-        if arviz.__version__.startswith("0."):
-            groups["posterior_attrs"] = attributes
-            return arviz.from_dict(**groups, coords=coords, dims=dims)
-        attributes = {"posterior": attributes}
-        return arviz.from_dict(groups, attrs=attributes, coords=coords, dims=dims)
-
-    def _positions(self) -> Tensor:
-        if isinstance(self.samples, dict) or self.samples.ndim != 3:
-            raise ValueError(
-                "samples must be positions (num_samples, chains, dim), but they are "
-                f"{ ({key: shown(x) for key, x in self._named('position').items()}) }: "
-                "sample without collect"
-            )
-        if len(self) == 0:
-            raise ValueError("there are no draws")
-        return self.samples
-
-    def _log_likelihood(self, posterior: Any) -> dict[str, Tensor]:
-        """Compute log p(xᵢ | θ) at every draw, given its hyperparameters, if any;
-        a NotImplementedError says why it cannot be told.
-        """
-        if posterior.num_examples == 1:
-            raise NotImplementedError(
-                "the posterior counts its data as one example. For arviz.loo give a "
-                "posterior that knows its examples: in Pyro a subsample_size in the "
-                "data's plate"
-            )
-        models: Iterable = [posterior] * len(self)
-        if "hyperparameters" in self.statistics and hasattr(posterior, "given"):
-            drawn, names = self.statistics["hyperparameters"], posterior.hyperparameters
-            each = (dict(zip(names, x.unbind(-1), strict=True)) for x in drawn)
-            models = map(posterior.given, each)
-
-        def of_one(position: Tensor, model: Any) -> dict[str, Tensor]:
-            found = evaluate(
-                partial(model.pointwise_log_likelihoods, position), position
-            )
-            return {"log_likelihood": found}
-
-        return self._each(of_one, models)
-
-    def _each(
-        self, function: Callable[..., Mapping[str, Tensor]], *more: Iterable
-    ) -> dict[str, Tensor]:
-        """Apply a function of positions ``(chains, dim)`` to every draw, with one of
-        each of further arguments.
-        """
-        positions = self._positions()
-        with torch.no_grad():
-            found = [function(*each) for each in zip(positions, *more, strict=True)]
-        for key, value in found[0].items():
-            if not isinstance(value, Tensor) or value.shape[:1] != positions.shape[1:2]:
-                raise ValueError(
-                    f"{key} must be of shape (chains, ...) = ({positions.shape[1]}, "
-                    f"...) at every draw, but it is {shown(value)}"
-                )
-        return {key: torch.stack([one[key] for one in found]) for key in found[0]}
+        return convert(self, name, posterior, predictive, coords, dims)

@@ -66,8 +66,8 @@ def remark_disagreement(
         >>> stay = torch.tensor([0.0, 5.0, 0.0]) + torch.randn(
         ...     200, 3, generator=torch.Generator().manual_seed(0)
         ... )
-        >>> remark_disagreement({"": stay})[0][:77]
-        'the chains do not agree: R̂ is 2.72 in the samples. Chain 1 stays around 5.05'
+        >>> remark_disagreement({"": stay})[0][:79]
+        'the chains do not agree: R̂ is 2.72 in the samples. The mean of chain 1 is 5.05'
     """
     found = []
     for name, values in samples.items():
@@ -123,26 +123,23 @@ def split_r_hat(values: Tensor) -> Tensor:
 
 def _separate(values: Tensor, start: Tensor | None) -> str:
     """Say which chains ``(num_samples, chains)`` stay in one place and which in
-    another, if there is a gap between them, and whether they are still near their
-    starts ``(chains,)``; else what may help."""
-    means = values.mean(0)
-    near = start is not None and (means - start).square().mean() < 0.1 * start.var()
-    ordered = means.sort().values
-    gap, last = ordered.diff().max(0)
-    if not gap > 3 * values.var(0).mean().sqrt():
-        return "They are still near their starts. " * bool(near) + LONGER
-    few = means <= ordered[last]
-    few = few if 2 * few.sum() <= len(few) else ~few
-    here, there = (f"around {float(means[x].mean()):.3g}" for x in (few, ~few))
-    cause = (
-        "all are still near their starts, in modes of their own or because they "
-        "move slowly: compare with a longer warm_up and a larger step_size"
-        if near
-        else "these are separate modes, whose weights such chains cannot tell, or some "
-        "have not arrived"
-    )
-    stay = f"{name_chains(few).capitalize()} stay{'s' * (few.sum() == 1)}"
-    return f"{stay} {here}, and the others {there}: {cause}"
+    another, if there is a gap between them, whether they are still near their starts
+    ``(chains,)``, and what may help."""
+    means, where = values.mean(0), ""
+    gap, last = means.sort().values.diff().max(0)
+    if gap > 3 * values.var(0).mean().sqrt():
+        few = means <= means.sort().values[last]
+        few = few if 2 * few.sum() <= len(few) else ~few
+        here, there = (float(means[each].mean()) for each in (few, ~few))
+        where = f"The mean of {name_chains(few)} is {here:.3g}, and that of the others "
+        where += f"{there:.3g}: "
+    if start is not None and (means - start).square().mean() < 0.1 * start.var():
+        where += "they are still near their starts, as in modes or with a small "
+        where += "step_size. "
+    elif where:
+        where += "separate modes, whose weights such chains cannot tell, or some have "
+        where += "not arrived. "
+    return where + LONGER
 
 
 def name_chains(which: Tensor) -> str:

@@ -146,32 +146,12 @@ def _save(job: Job, checkpoint: Store | None) -> None:
 
 
 def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
-    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
-    if progress and shell is not None and hasattr(shell(), "kernel"):
-        return tqdm(total=total, delay=2, file=_Cell(), leave=False, **labels)
-    disable = not (progress and sys.stderr.isatty())
-    return tqdm(total=total, delay=2, disable=disable, **labels)
-
-
-class _Cell:
-    """The place below a notebook's cell, as a file for a bar: standard error would keep
-    a red band there after the bar has gone.
-    """
-
-    encoding = "utf-8"  # by which tqdm knows that it may draw with blocks
-    place: Any = None
-
-    def write(self, text: str) -> None:
-        from IPython.display import display
-
-        line = {"text/plain": text.strip()}
-        if self.place is not None:
-            self.place.update(line, raw=True)
-        elif text.strip():
-            self.place = display(line, raw=True, display_id=True)
-
-    def flush(self) -> None:
-        pass
+    shell = getattr(builtins, "get_ipython", lambda: None)()  # which IPython defines
+    if cell := hasattr(shell, "kernel"):  # of a notebook, where errors are red
+        labels["file"] = sys.stdout
+    if not (progress and (cell or sys.stderr.isatty())):
+        labels["disable"] = True  # else as the environment says
+    return tqdm(total=total, delay=2, leave=not cell, **labels)
 
 
 class _Stop:

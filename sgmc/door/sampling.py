@@ -27,7 +27,6 @@ from sgmc.potentials import ERRORS, Potential
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
-_EARLY = 100  # gradients after which a friction below the noise is told
 # at most so many positions, and numbers in them, are kept beside what is collected
 _POSITIONS, _NUMBERS = 200, 2**25
 
@@ -150,7 +149,7 @@ class _Run:
         self.generator = Generator(self.start.device).manual_seed(self.seed)
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
-        self.samples, self.is_early = self.room_for(self.collected()), True
+        self.samples = {name: self.room(x) for name, x in self.collected().items()}
         # at which draws a position was finite, as what is collected need not tell
         form = self.num_samples, len(self.start) if self.collect else 0
         self.finite = self.start.new_ones(form, dtype=torch.bool)
@@ -173,15 +172,14 @@ class _Run:
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
             statistics = learned(info)
-            self.statistics = self.statistics or self.room_for(statistics)
+            if not self.statistics:
+                self.statistics = {name: self.room(x) for name, x in statistics.items()}
             _keep("collect", self.samples, drawn - 1, self.collected())
             _keep("a kernel's info", self.statistics, drawn - 1, statistics)
             if self.collect:
                 self.finite[drawn - 1] = self.state.position.isfinite().all(-1)
                 self.remember(drawn - 1)
         self.done += 1
-        if self.is_early:
-            self.look_early(learned(info))
         if self.done % _CHECK_EVERY == 0:
             self.check()
 
@@ -193,17 +191,6 @@ class _Run:
             self.positions.append(self.state.position.clone())
         if len(self.positions) > min(_POSITIONS, _NUMBERS // self.start.numel()):
             self.positions, self.stride = self.positions[::2], 2 * self.stride
-
-    def look_early(self, known: dict[str, Any]) -> None:
-        """Say soon if the noise exceeds the friction, for the run may be a long one."""
-        found = {name: torch.as_tensor(value)[None] for name, value in known.items()}
-        clipped, steps = found.get("clipped"), _EARLY
-        if clipped is not None:
-            steps = int(found["num_gradients"].max())
-            if steps >= _EARLY and clipped.mean() > 0.1 * steps:
-                for remark in self.kernel.diagnose(self.by_chain(found))[:1]:
-                    warnings.warn(f"{remark} (after {steps} steps)", stacklevel=5)
-        self.is_early = steps < _EARLY
 
     def collected(self) -> dict[str, Tensor]:
         """Take what a draw keeps of the positions: one tensor has the empty name."""
@@ -220,18 +207,17 @@ class _Run:
                 )
         return kept
 
-    def room_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        number = self.num_samples
-        room = lambda x: (
-            x.new_empty((number, *x.shape)) if isinstance(x, Tensor) else []
-        )
+    def room(self, value: Any) -> Any:
+        """Make room for all draws of a value; a list if it is no tensor."""
         try:
-            return {name: room(x) for name, x in values.items()}
+            if isinstance(value, Tensor):
+                return value.new_empty((self.num_samples, *value.shape))
         except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
             raise ValueError(
-                f"num_samples is {number}, and memory has no room for so many: take "
-                "fewer, or keep less of each by collect"
+                f"num_samples is {self.num_samples}, and memory has no room for so "
+                "many: take fewer, or keep less of each by collect"
             ) from error
+        return []
 
     @property
     def num_drawn(self) -> int:
@@ -244,19 +230,14 @@ class _Run:
             for each in (self.samples, self.statistics)
         )
 
-    def by_chain(self, statistics: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Repeat for each chain what is one number for all of them."""
-        chains, device = len(self.start), self.start.device
-        return {
-            name: (x if x.ndim > 1 else x[:, None].expand(-1, chains)).to(device)
-            for name, x in statistics.items()
-        }
-
     def draws(self) -> Draws:
         samples, statistics = self.kept(self.num_drawn)
+        # one number for all chains is repeated
+        form, device = (-1, len(self.start)), self.start.device
+        by_chain = lambda x: (x if x.ndim > 1 else x[:, None].expand(form)).to(device)
         return Draws(
             samples=samples.get("", samples),
-            statistics=self.by_chain(statistics),
+            statistics={name: by_chain(x) for name, x in statistics.items()},
             kernel=str(self.kernel),
             seed=self.seed,
             warm_up=self.warm_up,
@@ -332,43 +313,40 @@ class _Run:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         self.done, self.seconds = saved["done"], saved["seconds"]
-        self.state, self.is_early = unflatten(saved["state"], self.state), False
+        self.state = unflatten(saved["state"], self.state)
         self.generator.set_state(saved["generator"].cpu())
         self.positions = [each.to(self.start.device) for each in saved["positions"]]
         self.stride = saved["stride"]
-        drawn, statistics = self.num_drawn, saved["statistics"]
+        drawn = self.num_drawn
         if drawn > self.num_samples:
             raise ValueError(
                 f"num_samples is {self.num_samples}, but the checkpoint holds {drawn} "
                 f"draws: ask for at least {drawn}"
             )
-        numbers = {name: x.tolist() for name, x in statistics.items() if x.ndim == 1}
-        tensors = {name: x for name, x in statistics.items() if x.ndim > 1}
-        rooms = self.room_for({name: x[0] for name, x in tensors.items()})
-        self.statistics = {name: (rooms | numbers)[name] for name in statistics}
-        # what is collected may have the name of a statistic
-        for kept, found in ((self.samples, saved["samples"]), (rooms, tensors)):
-            for name, value in found.items():
-                kept[name][:drawn] = value
+        for name, value in saved["statistics"].items():
+            if value.ndim == 1:
+                self.statistics[name] = value.tolist()
+            else:
+                self.statistics[name] = self.room(value[0])
+                self.statistics[name][:drawn] = value
+        for name, value in saved["samples"].items():
+            self.samples[name][:drawn] = value
 
 
 def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:
-    if new.keys() != kept.keys():
+    shape = lambda x: tuple(x.shape) if isinstance(x, Tensor) else ()
+    right = {name: shape(x)[1:] for name, x in kept.items()}
+    given = {name: shape(x) for name, x in new.items()}
+    if given != right:
         raise ValueError(
-            f"{what} must give the same names at every draw, but gave {sorted(kept)} "
-            f"and then {sorted(new)}"
+            f"{what} must give the same names and shapes at every draw, but gave "
+            f"{right} and then {given}"
         )
     for name, value in new.items():
-        column = kept[name]
-        if isinstance(column, list):
-            column[index:] = [value]
-        elif isinstance(value, Tensor) and value.shape == column.shape[1:]:
-            column[index] = value
+        if isinstance(kept[name], list):
+            kept[name][index:] = [value]
         else:
-            raise ValueError(
-                f"{what} must give one shape at every draw, but gave {name} "
-                f"{tuple(column.shape[1:])} and then {shown(value)}"
-            )
+            kept[name][index] = value
 
 
 def learned(info: Any) -> dict[str, Any]:

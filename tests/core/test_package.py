@@ -83,6 +83,7 @@ CORE = [
 ]
 # Rooms beside it, which import the core and none of the others but the test densities.
 ROOMS = [
+    "arviz",
     "checkpoints",
     "compiled",
     "machines",
@@ -95,7 +96,7 @@ ROOMS = [
 
 
 # Rooms that the core opens within a function, where they are needed.
-ON_DEMAND = {("door", "checkpoints")}
+ON_DEMAND = {("door", "arviz"), ("door", "checkpoints")}
 
 
 def imported(path):
