@@ -25,7 +25,6 @@ from booklib.scores.fidelity import (
     bin_mixtures,
     check_mixed,
     error_floor,
-    function_space_rhat,
     predictive_distance,
 )
 from booklib.scores.prediction import area_under_roc, predictive_entropy
@@ -39,6 +38,7 @@ from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.predictions import function_space_rhat
 from sgmc.tuning import adapt
 
 CHAINS, LONGER, LARGEST_RHAT = 8, 10, 1.01

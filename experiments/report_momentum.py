@@ -7,7 +7,10 @@ mean error of the last networks on the validation digits; ties go to the log los
 
 from functools import partial
 
+import torch
+
 from booklib.runs.plans import Hamiltonian, Plan, Prior
+from booklib.runs.predictions import predict
 from booklib.runs.results import score
 from booklib.runs.together import One
 from experiments import mnist
@@ -43,13 +46,8 @@ def validate(one: One, prepared: Prepared) -> dict:
     posterior, found = one.chain.posterior, {}
     inputs, targets = (x.to(one.chain.device) for x in prepared.validation)
     for name, positions in {"last": [one.position[0]], "kept": one.reservoir}.items():
-        total = sum(
-            posterior.log_predict(position[None].to(inputs.device), inputs)[0]
-            .double()
-            .exp()
-            for position in positions
-        )
-        found[name] = score((total / len(positions)).cpu(), targets.cpu())
+        average, _ = predict(posterior, torch.stack([*positions]), inputs)
+        found[name] = score(average, targets.cpu())
     return {"validation": found}
 
 

@@ -44,12 +44,13 @@ from torch.func import functional_call
 from torch.nn.utils import vector_to_parameters
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from booklib.data import digits, to_disk
+from booklib.data import digits
 from booklib.models.networks import multilayer_perceptron
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from sgmc import sample
+from sgmc.disk import to_disk
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import NamedPosterior
 from sgmc.models.pyro_kernel import PyroKernel

@@ -48,12 +48,12 @@ from booklib.scores.fidelity import (
     check_mixed,
     error_floor,
     expected_distance,
-    function_space_rhat,
     predictive_distance,
 )
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.predictions import function_space_rhat
 from sgmc.tuning import adapt
 
 use_style()

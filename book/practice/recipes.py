@@ -182,6 +182,7 @@ from booklib.scores.prediction import error_rate, expected_calibration_error
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import NetworkPosterior
+from sgmc.predictions import average_predictions
 
 train, test = digits()  # 4,000 images to train with, 1,000 to test
 network = torch.nn.Sequential(  # yours
@@ -199,8 +200,9 @@ def run(learning_rate, epochs):  # 40 gradients are an epoch, which gives one sa
 
 
 def predict(draws):  # probabilities: (chains, images, classes)
-    each = [posterior.predict(x, test.inputs) for x in draws.samples]
-    return torch.stack(each).mean(0)
+    return average_predictions(
+        lambda x: posterior.predict(x, test.inputs), draws.samples
+    )
 
 
 def distance(p, q):  # in total variation, the mean over the images
@@ -273,8 +275,8 @@ import torch
 from torch.distributions import Bernoulli, Normal
 from torch.utils.data import DataLoader, TensorDataset
 
-from booklib.data import to_disk
 from sgmc import sample
+from sgmc.disk import to_disk
 from sgmc.kernels import SGHMC
 from sgmc.models import NamedPosterior
 from sgmc.tuning import default_kernel, tune

@@ -20,6 +20,7 @@ from booklib.scores.prediction import (
     reliability_curve,
 )
 from sgmc.posteriors import NetworkPosterior
+from sgmc.predictions import average_predictions
 
 ANGLES = [0, 15, 30, 45, 60, 75, 90]  # degrees
 SHARES = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]  # of the digits rejected
@@ -42,14 +43,14 @@ def predict(
     entropies of their predictions ``(n,)``; on the CPU.
     """
     inputs = inputs.to(posterior.data[0].device)
-    probabilities, entropy, number = torch.zeros(()), torch.zeros(()), len(positions)
-    # one by one, so that memory does not grow with their number
-    for position in positions:
-        position = position[None].to(inputs.device)
+
+    def both(position: Tensor) -> Tensor:
+        position = position.to(inputs.device)
         one = posterior.log_predict(position, inputs)[0].double().exp().cpu()
-        probabilities = probabilities + one / number
-        entropy = entropy + predictive_entropy(one) / number
-    return probabilities, entropy
+        return torch.cat([one, predictive_entropy(one)[:, None]], -1)
+
+    averages = average_predictions(both, positions[:, None])
+    return averages[:, :-1], averages[:, -1]
 
 
 def look(
@@ -117,10 +118,7 @@ def measure(posterior: NetworkPosterior, reservoir: list[Tensor]) -> dict:
     deviation over the networks, and so is the length that of the entries themselves.
     """
     positions, inputs = torch.stack(reservoir), posterior.data[0]
-    average = sum(
-        posterior.log_predict(position[None], inputs)[0].double().exp()
-        for position in positions
-    ) / len(positions)
+    average, _ = predict(posterior, positions, inputs)
     entropy = predictive_entropy(average)
     pieces = posterior.parameters_of(positions)
     spread = {name: piece.var(0).mean().sqrt() for name, piece in pieces.items()}

@@ -7,7 +7,6 @@ is brought to that form by :func:`bin_mixtures`: bins of the target are its clas
 import itertools
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -100,45 +99,9 @@ def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tenso
     return torch.nn.functional.pad(below, (0, 1), value=1.0).diff(dim=-1)
 
 
-def function_space_rhat(values: Tensor) -> Tensor:
-    """Compute the rank-normalised split R̂ (Vehtari et al., 2021) of every prediction,
-    by ArviZ.
-
-    Weights of a network may be exchanged without a change of what it computes, so that
-    their own R̂ says little (Izmailov et al., 2021).
-
-    Args:
-        values: predictions of single draws, ``(num_samples, chains, ...)``, four and
-            more of two chains and more.
-
-    Returns:
-        R̂ of each, in the shape of one draw, float64; NaN where all draws are the same.
-
-    Raises:
-        ValueError: if there is nothing to compare.
-
-    Example:
-        >>> values = torch.randn(100, 4, 3, generator=torch.Generator().manual_seed(0))
-        >>> values[:, 0, 1] += 9.0
-        >>> function_space_rhat(values) > 1.1
-        tensor([False,  True, False])
-    """
-    check_tensor("values", values, "...")
-    if values.ndim < 2 or len(values) < 4 or values.shape[1] < 2:
-        raise ValueError(
-            "values must be of at least 2 chains with 4 draws each, which can be "
-            f"compared, but they are {tuple(values.shape)}"
-        )
-    import arviz  # here, because it takes a second to import and distances do without
-
-    data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
-    with np.errstate(invalid="ignore"):
-        return torch.as_tensor(arviz.rhat(data)["x"].values)
-
-
 def check_mixed(rhat: Tensor, at_most: float = 1.01) -> None:
     """Raise a :class:`NotMixedError` if an R̂, such as one of
-    :func:`function_space_rhat`, is larger than allowed.
+    :func:`sgmc.predictions.function_space_rhat`, is larger than allowed.
 
     Example:
         >>> check_mixed(torch.tensor([1.0, 1.532]))

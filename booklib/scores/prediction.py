@@ -13,26 +13,6 @@ from booklib.scores.checks import check_probabilities
 from sgmc.checks import check_count, check_instance, check_tensor, is_number
 
 
-def average_predictions(probabilities: Tensor) -> Tensor:
-    """Average class probabilities over draws and chains: P(y | x) ≈ mean of P(y | x, θ)
-    (Bishop, 2006, eq. 3.57).
-
-    Args:
-        probabilities: ``(num_samples, chains, n, classes)``.
-
-    Returns:
-        ``(n, classes)``.
-
-    Example:
-        >>> average_predictions(torch.tensor([[[[1.0, 0.0]]], [[[0.5, 0.5]]]]))
-        tensor([[0.7500, 0.2500]])
-    """
-    check_probabilities(
-        "probabilities", probabilities, "num_samples", "chains", "n", "classes"
-    )
-    return probabilities.mean((0, 1))
-
-
 def error_rate(probabilities: Tensor, targets: Tensor) -> float:
     """Compute the share of examples whose most probable class is wrong.
 

@@ -31,9 +31,9 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from booklib.data import from_disk, to_disk
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
+from sgmc.disk import from_disk, to_disk
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import SGHMC
 from sgmc.models import NamedPosterior

@@ -16,7 +16,6 @@ from booklib.scores.fidelity import (
     agreement,
     bin_mixtures,
     error_floor,
-    function_space_rhat,
     predictive_distance,
 )
 from experiments import fidelity
@@ -37,6 +36,7 @@ from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
 from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
+from sgmc.predictions import function_space_rhat
 
 
 def options(folder, **more):

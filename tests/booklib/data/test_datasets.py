@@ -295,7 +295,7 @@ def test_every_set_of_the_module_has_a_test_here():
         "Ratings",
         "movielens",
         "made_up_ratings",
-    } | {"to_disk", "from_disk"}  # tests/core/test_from_disk.py
+    }
 
 
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])

@@ -7,10 +7,10 @@ import torch
 
 from booklib.rivals import variational
 from booklib.rivals.variational import bound_gradient
-from booklib.scores.prediction import average_predictions
 from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
+from sgmc.predictions import average_predictions
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
@@ -243,8 +243,8 @@ def test_draws_of_a_network_go_where_those_of_chains_go(generator):
         posterior, torch.zeros(2, posterior.dim), 20, num_steps=200, learning_rate=0.05
     )
     probabilities = average_predictions(
-        torch.stack([posterior.predict(position, inputs) for position in draws.samples])
-    )
+        lambda position: posterior.predict(position, inputs), draws.samples
+    ).mean(0)
     # a third by chance
     assert (probabilities.argmax(-1) == posterior.data[1]).double().mean() > 0.8
 

@@ -5,7 +5,6 @@ law of a difference of averages.
 import itertools
 import math
 
-import arviz
 import pytest
 import scipy.integrate
 import torch
@@ -17,9 +16,9 @@ from booklib.scores.fidelity import (
     check_mixed,
     error_floor,
     expected_distance,
-    function_space_rhat,
     predictive_distance,
 )
+from sgmc.predictions import function_space_rhat
 from tests.checks import z_bound
 
 
@@ -121,16 +120,6 @@ def test_bins_without_an_end_hold_what_is_far_out():
             [bin_mixtures(one[None], 1.0, torch.tensor([0.0, 1.0])) for one in many]
         ).mean(0),
     )
-
-
-def test_rhat_is_that_of_arviz_for_each_prediction(generator):
-    values = torch.randn(50, 4, 3, 2, generator=generator)
-    values[:, 1, 2, 1] += 1.0
-    found = function_space_rhat(values)
-    for place in itertools.product(range(3), range(2)):
-        expected = arviz.rhat(values[:, :, place[0], place[1]].T.double().numpy())
-        assert float(found[place]) == pytest.approx(float(expected), rel=1e-12)
-    assert function_space_rhat(values[..., 0, 0]).shape == ()
 
 
 def test_chains_that_differ_only_by_names_of_units_have_mixed(generator):
@@ -240,12 +229,6 @@ def test_exact_draws_come_no_closer_than_the_proposition_says():
         (
             lambda: expected_distance(torch.ones(2, 2), 5, 0),
             r"numbers.*positive.*\b0\b",
-        ),
-        (lambda: function_space_rhat(torch.zeros(9, 1, 3)), r"2 chains.*\(9, 1, 3\)"),
-        (lambda: function_space_rhat(torch.zeros(3, 2, 3)), r"4 draws.*\(3, 2, 3\)"),
-        (
-            lambda: function_space_rhat(torch.full((9, 2), torch.nan)),
-            r"values must be finite",
         ),
         (lambda: bin_mixtures(torch.zeros(2, 1), 0.0, torch.arange(2)), r"noise_v"),
     ],

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from booklib.scores.prediction import (
     area_under_roc,
-    average_predictions,
     brier_score,
     error_rate,
     expected_calibration_error,
@@ -32,16 +31,6 @@ def random(generator):
     return torch.randn(50, 4, generator=generator).softmax(-1), torch.randint(
         4, (50,), generator=generator
     )
-
-
-def test_average_runs_over_draws_and_chains(generator):
-    probabilities = torch.randn(5, 3, 7, 4, generator=generator).softmax(-1)
-    average = average_predictions(probabilities)
-    torch.testing.assert_close(
-        average,
-        torch.stack([probabilities[t, c] for t in range(5) for c in range(3)]).mean(0),
-    )
-    torch.testing.assert_close(average.sum(-1), torch.ones(7))
 
 
 def test_scores_by_hand():
@@ -265,18 +254,6 @@ def test_class_numbers_may_be_of_any_whole_type():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: average_predictions(PROBABILITIES),
-            r"\(4, 3\).*torch.float32",
-        ),
-        (
-            lambda: average_predictions(PROBABILITIES.expand(5, 4, 3)),
-            r"\(5, 4, 3\)",
-        ),
-        (
-            lambda: average_predictions(LOGITS.expand(5, 2, 4, 3)),
-            "logits",
-        ),
         (lambda: predictive_entropy(LOGITS), "logits"),
         (
             lambda: predictive_entropy(torch.tensor(1.0)),
