@@ -13,7 +13,13 @@ from tools import book
 HIDDEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 # Of each page the records that its visible cells make, and a fault in the function
 # that it shows: what stands there, and what is put in its place.
-PAGES: dict[str, tuple[set[str], str, str]] = {}
+PAGES: dict[str, tuple[set[str], str, str]] = {
+    "no_u_turn": (
+        {"nuts"},
+        "if has_turn(momenta(half)):",
+        "if False:",
+    ),
+}
 
 
 def visible(page):
