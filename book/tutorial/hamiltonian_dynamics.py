@@ -9,23 +9,29 @@
 # # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Page 3 of 12 · 23 minutes to read, 15 to play · Running: about 5 seconds
+# Page 3 of 12 · 28 minutes to read, 15 to play · Running: about 5 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! Hamiltonian dynamics, ! leapfrog, ! shadow energy
 # ```
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
+# %%
 import torch
 
-from booklib.page.claims import claim
-from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.scoreboard import show_row
+
+# %% tags=["hide-input"]
+# isort: split
+import matplotlib.pyplot as plt
+
+from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.page.play import play
-from booklib.page.scoreboard import exact_variance, show_scoreboard
+from booklib.page.scoreboard import show_scoreboard
 from booklib.rivals.euler import explicit_euler, symplectic_euler
-from sgmc.integrators import leapfrog
-from sgmc.splittings import naive_sghmc_chain
+from sgmc.integrators import leapfrog as leapfrog_of_package
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
@@ -37,13 +43,28 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # If minus the logarithm of a density is the shape of the bowl, such a ball could explore the density.
 # Can a computer roll it, for thousands of steps, without the errors taking over?
 #
-# {numref}`fig-three-integrators` shows three attempts.
-# Each point is a state of the ball: its position $\theta$ to the right, its momentum $r$ upwards.
-# In the bowl $U = \frac12\theta^2$ the true ball goes round the grey circle.
-# Each of the three schemes costs one gradient a step; they differ in where it is taken, and in the order of the updates.
+# A computer rolls it in steps of size $\varepsilon$, of two kinds: a *drift* moves the position $\theta$ by $\varepsilon r$, where $r$ is the momentum, and a *kick* pulls $r$ down the slope of the landscape, by $\varepsilon\nabla U(\theta)$.
+# What matters is their order.
+# The scheme that will win is called *leapfrog*: half a kick, a drift, half a kick.
 
 
-# %% mystnb={"figure": {"caption": "Twenty steps of size 0.3 from $(0, 1)$ in the bowl $U = \\tfrac12\\theta^2$. The exact path is the grey circle, the black dot the start.", "name": "fig-three-integrators"}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}} tags=["hide-input"]
+# %%
+def leapfrog(gradient, theta, r, step_size, num_steps=1):
+    """Roll a ball from position θ with momentum r."""
+    for _ in range(num_steps):
+        r = r - step_size / 2 * gradient(theta)
+        theta = theta + step_size * r
+        r = r - step_size / 2 * gradient(theta)
+    return theta, r
+
+
+# %% [markdown]
+# {numref}`fig-three-integrators` shows it beside two schemes of Euler, one kick and one drift a step each.
+# Each point is a state of the ball: its position to the right, its momentum upwards.
+# In the bowl $U = \frac12\theta^2$, whose slope is $\theta$, the true ball goes round the grey circle.
+
+
+# %% mystnb={"figure": {"caption": "Twenty steps from $(0, 1)$ in the bowl $U = \\tfrac12\\theta^2$, after Figure 1 of Neal (2011). The exact path is the grey circle, the black dot the start.", "name": "fig-three-integrators"}, "image": {"alt": "Four phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it at a step of 0.3, and at a step of 1.2 on an ellipse a quarter wider than the circle."}} tags=["hide-input"]
 bowl, well = Gaussian.standard(1, dtype=torch.float64), DoubleWell()
 integrators = {
     "explicit Euler": explicit_euler,
@@ -52,35 +73,38 @@ integrators = {
 }
 
 
-def path(integrator, step_size, num_steps):
-    """Follow one integrator in the bowl from (0, 1); return (num_steps + 1, 2)."""
-    position, momentum = (torch.tensor([[x]], dtype=torch.float64) for x in (0, 1))
-    points = [torch.cat([position, momentum], -1)]
+def path(name, step_size, num_steps):
+    """Follow an integrator in the bowl from (0, 1); return (num_steps + 1, 2)."""
+    state = [torch.tensor([[x]], dtype=torch.float64) for x in (0, 1)]
+    points = [torch.cat(state, -1)]
     for _ in range(num_steps):
-        position, momentum = integrator(bowl.gradient, position, momentum, step_size)
-        points.append(torch.cat([position, momentum], -1))
+        state = integrators[name](bowl.gradient, *state, step_size)
+        points.append(torch.cat(state, -1))
     return torch.cat(points)
 
 
-short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.items()}
-figure, panels = plt.subplots(1, 3, figsize=(5.4, 2.5), sharex=True, sharey=True)
+steps = [(name, 0.3) for name in integrators] + [("leapfrog", 1.2)]
+figure, panels = plt.subplots(2, 2, figsize=(4.6, 4.9), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200)
-for axes, (name, points) in zip(panels, short.items(), strict=True):
+for axes, (name, step_size) in zip(panels.flat, steps, strict=True):
     axes.plot(angle.cos(), angle.sin(), color=TRUTH)
-    axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
-    axes.plot(*points[0], "ko", ms=5)
-    axes.set(xlabel=r"position $\theta$", aspect="equal", xlim=(-2.3, 2.3))
-    axes.set(ylim=(-2.3, 2.3))
-    axes.set_title(name, fontsize=9)
-panels[0].set_ylabel(r"momentum $r$")
+    axes.plot(*path(name, step_size, 20).T, "o-", ms=3, lw=1, color=COLOURS[name])
+    axes.plot(0, 1, "ko", ms=5)
+    axes.set(xlim=(-2.3, 2.3), ylim=(-2.3, 2.3), aspect="equal")
+    axes.set_title(rf"{name}, $\varepsilon$ = {step_size}", fontsize=9)
+for low, left in zip(panels[1], panels[:, 0], strict=True):
+    low.set_xlabel(r"position $\theta$")
+    left.set_ylabel(r"momentum $r$")
 plt.show()
 
 # %% [markdown]
 # *A guess before you read on.*
 # After 1,000 steps, how far from the middle is the ball of explicit Euler, and how far is leapfrog's?
 # Would a step of 0.03 instead of 0.3 save explicit Euler?
+# And leapfrog's steps of 1.2, are they wrong for good, or do they conserve something?
 #
-# The scoreboard so far has one row, of the variance of $\theta$ in the bowl, where 1 is correct. ($V$ is the variance of the noise in the gradient: 0 until page 6.)
+# The scoreboard so far has one row, of the variance of $\theta$ in the bowl, where 1 is correct.
+# $V$ is the variance of the noise in the gradient, 0 until page 6; the last column is what an independent value of $\theta^2$ costs, where a formula says it.
 
 # %% tags=["hide-input"]
 show_scoreboard(3)
@@ -90,7 +114,7 @@ show_scoreboard(3)
 #
 # Let $\theta \in \mathbb{R}^d$ be the position of the ball and $U(\theta)$ its *potential energy*, the height of the landscape.
 # Its {term}`momentum` is $r \in \mathbb{R}^d$, and its {term}`mass` a symmetric and positive definite matrix $M$; think of $M = I$.
-# (Physicists write $q$ and $p$ for our $\theta$ and $r$.)
+# Physicists write $q$ and $p$ for our $\theta$ and $r$.
 #
 # ```{prf:definition} Hamiltonian dynamics
 # :label: def-hamiltonian
@@ -162,12 +186,16 @@ plt.show()
 # The divergence is zero, because the first part does not depend on $\theta$ and the second does not depend on $r$.
 # ```
 #
-# A sampler will need all three.
-# (The flow also conserves a finer thing than volume, the symplectic form, which has given its name to the integrators that conserve it: {prf:ref}`thm-flow-symplectic`.)
+# A sampler needs all three.
+# Without the first, the end of a long path would be improbable, and rejected.
+# Without the second, a path there would have no path back, and detailed balance no second side.
+# Without the third, the acceptance would need the factor by which the path squeezes volume.[^symplectic]
+#
+# [^symplectic]: The flow also conserves a finer thing than volume, the symplectic form, which has given its name to the integrators that conserve it: {prf:ref}`thm-flow-symplectic`.
 #
 # ## Leapfrog
 #
-# These equations can be solved for only a few potentials, so we take steps of size $\varepsilon$, made of *drifts*, which move the position while the momentum is held, and *kicks*, which change the momentum while the position is held.
+# These equations can be solved for only a few potentials, so we take steps, made of drifts, which move the position while the momentum is held, and kicks, which change the momentum while the position is held.
 #
 # ```{prf:definition} Explicit Euler, symplectic Euler, leapfrog
 # :label: def-integrators
@@ -177,19 +205,8 @@ plt.show()
 # * *Leapfrog*: half a kick $r_{1/2} = r - \tfrac\varepsilon2\nabla U(\theta)$, a drift $\theta' = \theta + \varepsilon M^{-1} r_{1/2}$, half a kick $r' = r_{1/2} - \tfrac\varepsilon2\nabla U(\theta')$.
 # ```
 #
-# {term}`Leapfrog <leapfrog>`, with $M = 1$, is three lines:
-
-
-# %%
-def leapfrog_step(gradient, theta, r, step_size):
-    r = r - step_size / 2 * gradient(theta)
-    theta = theta + step_size * r
-    return theta, r - step_size / 2 * gradient(theta)
-
-
-# %% [markdown]
-# Its second half kick and the first of the next step are at the same position, so $L$ steps need only $L + 1$ gradients, nearly as few as Euler's.
-# (The function `leapfrog` of the package makes use of that.)
+# With $M = 1$, {term}`leapfrog` is the three lines at the head of this page.
+# Its second half kick and the first of the next step are at the same position, so $L$ steps need only $L + 1$ gradients, nearly as few as Euler's ({ref}`ex-dynamics-write`).
 #
 # ```{prf:theorem} Leapfrog is reversible and conserves volume
 # :label: thm-leapfrog
@@ -213,8 +230,8 @@ def leapfrog_step(gradient, theta, r, step_size):
 turn = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
 disc = 1 + 0.2 * turn.cos(), 0.7 + 0.2 * turn.sin()
 shapes = {
-    name: [torch.cat(f(well.gradient, *disc, 0.05, n), -1) for n in (12, 24, 36)]
-    for name, f in integrators.items()
+    name: [torch.cat(roll(well.gradient, *disc, 0.05, n), -1) for n in (12, 24, 36)]
+    for name, roll in integrators.items()
 }
 figure, panels = plt.subplots(1, 3, figsize=(5.4, 3.6), sharex=True, sharey=True)
 theta, r = torch.meshgrid(
@@ -234,7 +251,8 @@ plt.show()
 
 # %% [markdown]
 # The disc is drawn out, because states at different energies go round at different speeds, but two of the integrators keep its area.
-# Explicit Euler multiplies areas by $1 + \varepsilon^2U''(\theta)$ at each step, which makes the last shape nearly twice as large as the disc.
+# Explicit Euler multiplies areas by $1 + \varepsilon^2U''(\theta)$ at each step, which makes the last shape {c}`area-euler` times as large as the disc, where leapfrog's is {c}`area-leapfrog` times as large.
+# And after 25 steps of 0.1, a flip of the momentum and 25 more, leapfrog is back at its start but for rounding, symplectic Euler only within {c}`back-symplectic`.
 
 
 # %% tags=["hide-input"]
@@ -244,38 +262,23 @@ def area(points):
     return 0.5 * (x[:-1] * y[1:] - x[1:] * y[:-1]).sum().abs()
 
 
-for name, near, within in (("leapfrog", 1, 1e-3), ("explicit Euler", 1.951, 1e-3)):
-    claim(
-        f"Area of the disc after 36 steps of {name}, over the first",
-        area(shapes[name][-1]) / (torch.pi * 0.2**2),
-        near=near,
-        within=within,
-        because="a factor of 1 + ε²U'' a step for explicit Euler, of 1 for leapfrog",
-        kind="exact",
-    )
+def return_error(roll):
+    """Go 25 steps, flip the momentum, go 25 steps: how far from the start?"""
+    theta, r = roll(well.gradient, *disc, 0.1, 25)
+    theta, r = roll(well.gradient, theta, -r, 0.1, 25)
+    return (theta - disc[0]).abs().max()
 
 
-def return_error(integrator, step_size=0.1):
-    """Go 25 steps, flip the momentum, go 25 steps, flip: how far from the start?"""
-    there = integrator(well.gradient, *disc, step_size, 25)
-    back = integrator(well.gradient, there[0], -there[1], step_size, 25)
-    return (back[0] - disc[0]).abs().max()
-
-
-claim(
-    "Leapfrog there and back, in the double well, misses the start by",
-    return_error(leapfrog),
-    at_most=1e-11,
-    because="rounding of 50 steps",
-    kind="exact",
+first = torch.pi * 0.2**2
+exact = {"kind": "exact", "because": "a factor of 1 + ε²U'' a step, or of 1"}
+check("area-leapfrog", area(shapes["leapfrog"][-1]) / first, near(1, 1e-3), **exact)
+check(
+    "area-euler", area(shapes["explicit Euler"][-1]) / first, near(1.951, 1e-3), **exact
 )
-claim(
-    "Symplectic Euler there and back misses the start by",
-    return_error(symplectic_euler),
-    at_least=1e-2,
-    because="its error is of the first order in ε = 0.1",
-    kind="exact",
-)
+back = "Leapfrog there and back, in the double well, misses the start by"
+check("back-leapfrog", return_error(leapfrog), at_most(1e-11), kind="exact", says=back)
+symplectic = return_error(symplectic_euler)
+check("back-symplectic", symplectic, at_least(1e-2), kind="exact", digits=1)
 
 # %% [markdown]
 # ## The shadow
@@ -283,8 +286,21 @@ claim(
 # Reversibility and volume are exact.
 # What about energy?
 # An explicit Euler step in the bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$, because it follows the tangent and a tangent to a circle leads outwards.
-# Its energy grows by the factor $1 + \varepsilon^2$ at each step: after 1,000 steps of 0.3 the ball is at a distance of $1.09^{500}$, more than $10^{18}$.
+# Its energy grows by the factor $1 + \varepsilon^2$ at each step: after 1,000 steps of 0.3 the ball is at a distance of $1.09^{500}$, which is {c}`euler`.
 # A smaller step only delays this: at $\varepsilon = 0.03$ the 10,000 steps that take the same time still multiply the energy by $1.0009^{10{,}000} \approx 8{,}000$.
+# And leapfrog's?
+
+
+# %%
+def slope(theta):  # of the bowl: ∇U(θ) = θ
+    return theta
+
+
+theta, r = leapfrog(slope, 0.0, 1.0, step_size=0.3, num_steps=1_000)
+print("distance from the middle:", round((theta**2 + r**2) ** 0.5, 4))
+
+# %% [markdown]
+# It started at a distance of 1.
 # Leapfrog does not conserve $H$ either, but it conserves something next to it, a {term}`shadow energy`.
 #
 # ```{prf:theorem} The conserved ellipses
@@ -303,15 +319,16 @@ claim(
 # Insert $\theta = \theta' - \varepsilon r$, and then $r = r' + \varepsilon\theta'$: it is $\theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r'$, twice the form at the new state.
 # ```
 #
-# For $\varepsilon < 2$ the level sets of both forms are ellipses, and a path on an ellipse cannot run away.
-# This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.01$ from the middle.
-# At $\varepsilon = 2$ the ellipse opens into two parallel lines.
+# For $\varepsilon < 2$ the level sets of both forms are ellipses, and a path on an ellipse cannot run away: the last panel of {numref}`fig-three-integrators` is such an ellipse, that of $\varepsilon = 1.2$.
+# This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.0115$ from the middle.
+# The largest energy of 3,000 steps, over the first, is {c}`leapfrog-energy`.
+# At $\varepsilon = 2$ the ellipse opens into two parallel lines; at 2.01, 200 steps take the ball to a distance of {c}`unstable`.
 # In a bowl $U = \tfrac12a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$, so **the steepest direction sets the step size**.
 #
 # {numref}`fig-energy` shows the energies, and in {numref}`fig-live-leapfrog` you can move $\varepsilon$ and watch the ellipse open.
 
 # %% mystnb={"figure": {"caption": "The energy, as a multiple of the first, in steps of size 0.3. Upper: the first 120 steps, on a logarithmic scale. Lower: the last 60 of 3,000 steps; dashed, the bounds that the ellipses set.", "name": "fig-energy"}, "image": {"alt": "Above, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps, the other two stay at one. Below, after 3,000 steps, symplectic Euler's energy swings between 0.87 and 1.18 and leapfrog's between 1 and 1.02, each inside two dashed lines."}} tags=["hide-input"]
-long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
+long = {name: path(name, 0.3, 3_000) for name in integrators}
 energy = {name: points.pow(2).sum(-1) for name, points in long.items()}  # H / H₀
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.2, 4.8))
 for name, values in energy.items():
@@ -331,41 +348,23 @@ lower.set(xlabel="step", ylabel=r"energy $H / H_0$")
 plt.show()
 
 # %% tags=["hide-input"]
-claim(
-    "After 20 steps of size 0.3 explicit Euler's energy has grown by (1 + ε²)²⁰",
-    energy["explicit Euler"][20],
-    near=1.09**20,
-    within=1e-9,
-    because="exact algebra",
-    kind="exact",
-)
-claim(
-    "Largest of leapfrog's energies over 3,000 steps, relative to the first",
-    energy["leapfrog"].max(),
-    near=1 / (1 - 0.3**2 / 4),
-    within=1e-4,
-    because="the ellipse gives 1/(1 − ε²/4) = 1.0230 at the largest",
-    kind="exact",
-)
+far, exact = path("explicit Euler", 0.3, 1_000)[-1].norm(), 1.09**500
+check("euler", far, near(exact, 1e-6 * exact), kind="exact", digits=2)
+largest = energy["leapfrog"].max()
+check("leapfrog-energy", largest, near(1 / (1 - 0.3**2 / 4), 1e-4), kind="exact")
 theta, r = long["leapfrog"].T
 shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
 theta, r = long["symplectic Euler"].T
 other_shadow = 0.5 * (theta**2 + r**2) + 0.3 / 2 * theta * r
-claim(
-    "Over 3,000 steps the two shadow energies change at most by",
+check(
+    "shadows",
     max((values - 0.5).abs().max() for values in (shadow, other_shadow)),
-    at_most=1e-11,
-    because="rounding of 3,000 steps in double precision",
+    at_most(1e-11),
     kind="exact",
+    says="Over 3,000 steps the two shadow energies change at most by",
 )
-unstable = path(leapfrog, 2.01, 200)  # a step just over the limit
-claim(
-    "At a step just over the limit leapfrog's position or momentum has grown beyond",
-    unstable[-1].abs().max(),
-    at_least=1e3,
-    because="an eigenvalue of the step matrix is -1.22, and 1.22²⁰⁰ is 10¹⁷",
-    kind="exact",
-)
+size = path("leapfrog", 2.01, 200)[-1].norm()  # a step just over the limit
+check("unstable", size, at_least(1e3), kind="exact", digits=1)
 
 # %% [markdown]
 # ```{live} leapfrog
@@ -396,47 +395,64 @@ claim(
 # $$ (eq-uncorrected-variance)
 #
 # for any number of steps ({prf:ref}`thm-uncorrected-hmc` has it for every Gaussian).
-# At $\varepsilon = 0.1$ that is 1.0025, at $\varepsilon = 1$ it is $\frac43$.
-# This is what 10,000 chains measure, with 50 steps a sample at $\varepsilon = 0.1$ and with 2 at $\varepsilon = 1$; the first is the second row of the scoreboard.
+# At $\varepsilon = 0.1$ that is 1.0025.
+# This is what 10,000 chains measure, with 50 steps a sample: the second row of the scoreboard.
 
-# %% tags=["hide-input"]
-generator, rows = torch.Generator().manual_seed(2), {}
-for step_size, num_steps in ((0.1, 50), (1.0, 2)):
-    theta = torch.zeros(10_000, 1, dtype=torch.float64)
-    squares = []
+
+# %%
+def roll_and_redraw(theta, step_size, num_steps, generator):
+    """Roll 24 times, each with a fresh momentum; return θ after each (24, chains)."""
+    samples = []
     for _ in range(24):
-        r = torch.randn(10_000, 1, generator=generator, dtype=torch.float64)
-        theta, _ = leapfrog(bowl.gradient, theta, r, step_size, num_steps)
-        squares.append(theta**2)
-    of_chains = torch.stack(squares[12:]).mean(0)
-    rows[step_size] = of_chains.mean(), of_chains.std() / 100
-for step_size, exact in ((0.1, exact_variance("leapfrog")), (1, 4 / 3)):
-    value, error = rows[step_size]
-    claim(
-        f"Measured variance of leapfrog, never rejected, at ε = {step_size}",
-        value,
-        near=round(exact, 6),
-        standard_error=error,
-        because="the exact law of the chain; 10,000 chains",
-    )
-claim(
-    "Largest distance of 1/(1 − ε²/4) from the exact variance of the chain of two "
-    "steps, at ε = 0.1, 0.5, 1 and 1.5",
-    max(
-        abs(
-            naive_sghmc_chain(torch.eye(1), h, 2).stationary_covariance()[0, 0]
-            - 1 / (1 - h**2 / 4)
-        )
-        for h in (0.1, 0.5, 1.0, 1.5)
-    ),
-    at_most=1e-9,
-    because="against the solution of v = a²v + b²; rounding",
-    kind="exact",
+        r = torch.randn(theta.shape, generator=generator)
+        theta, _ = leapfrog(slope, theta, r, step_size, num_steps)
+        samples.append(theta)
+    return torch.stack(samples)
+
+
+start, generator = torch.zeros(10_000), torch.Generator().manual_seed(2)
+show_row("leapfrog", roll_and_redraw(start, 0.1, 50, generator)[12:])
+
+# %% [markdown]
+# At $\varepsilon = 1$, in {numref}`fig-shadow-samples`, the difference can be seen.
+# A path runs along an ellipse of $\tilde H$, not along a circle; a fresh momentum is a jump straight up or down, on to another ellipse.
+# Both moves keep $e^{-\tilde H}$, so the samples have its variance, $\frac43$, and {c}`wide` is measured.
+
+
+# %% mystnb={"figure": {"caption": "What a ball samples that rolls two leapfrog steps of size 1 and then gets a fresh momentum. Upper: eight such moves of one ball from the black dot; lines, its ellipse between the dots; dotted, the fresh momenta. Circles of $H$ in grey, ellipses of $\\tilde H$ dashed. Lower: samples of 10,000 balls (line), the density $\\pi$ (grey) and that of $\\tilde H$ (dashed).", "name": "fig-shadow-samples"}, "image": {"alt": "Above, a phase plane with two grey circles and two dashed ellipses a little wider than they. Blue arcs of a third of a turn are joined by vertical dotted lines. Below, a blue histogram that lies on a dashed bell, which is lower and wider than the grey one."}} tags=["hide-input"]
+wide = roll_and_redraw(start, 1.0, 2, generator)[12:]
+check(
+    "wide", wide.square().mean(), near(4 / 3), error=wide.square().mean(0).std() / 100
 )
+figure, (upper, lower) = plt.subplots(
+    2, 1, figsize=(4.4, 5.8), sharex=True, height_ratios=(3, 2)
+)
+blue, root, turn = COLOURS["leapfrog"], 0.75**0.5, torch.linspace(0, 2, 50)
+for level in (1, 2):
+    upper.plot(level * angle.cos(), level * angle.sin(), color=TRUTH, lw=0.8)
+    upper.plot(level / root * angle.cos(), level * angle.sin(), "k--", lw=0.8)
+theta, r, momenta = 0.4, -1.1, torch.Generator().manual_seed(7)
+upper.plot(theta, r, "ko", ms=6)
+for _ in range(8):
+    sine, cosine = (turn * torch.pi / 3).sin(), (turn * torch.pi / 3).cos()
+    arc = theta * cosine + r / root * sine, r * cosine - root * theta * sine
+    upper.plot(*arc, color=blue, lw=1)
+    for num_steps in (0, 1, 2):
+        upper.plot(*leapfrog(slope, theta, r, 1.0, num_steps), "o", ms=3, color=blue)
+    theta, end = leapfrog(slope, theta, r, 1.0, 2)
+    r = float(torch.randn((), generator=momenta))
+    upper.plot((theta, theta), (end, r), "k:", lw=1)
+upper.set(ylabel=r"momentum $r$", aspect="equal")
+line = torch.linspace(-4, 4, 200)
+plot_density(lower, bowl, -4, 4)
+lower.plot(line, (-3 / 8 * line**2).exp() / (8 / 3 * torch.pi) ** 0.5, "k--", lw=0.8)
+plot_histogram(lower, wide, torch.linspace(-4, 4, 81), color=blue, lw=1)
+lower.set(xlabel=r"position $\theta$", ylabel="density")
+plt.show()
 
 # %% [markdown]
 # **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples, unless the number of steps is a bad one.
-# (In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it, and what is sampled depends on the number of steps, too.)
+# In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it, and what is sampled depends on the number of steps, too.
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
 # Can it be corrected without small steps?
@@ -444,25 +460,26 @@ claim(
 #
 # ## Change it
 #
-# * Set `path(leapfrog, 2.01, 200)` to `path(leapfrog, 1.99, 200)`, a step just *under* the limit: the path no longer runs away, and the claim that it grows shows ✗.
-# * In `return_error` set `step_size=0.1` to `step_size=0.001`: symplectic Euler's miss shrinks with the step, and its claim shows ✗, while leapfrog comes back to within rounding at any step.
-# * In the last run write `(1.0, 3)` for `(1.0, 2)`. Three leapfrog steps of size 1 lead from $\theta$ to $-\theta$, whatever $r$ is, so the chains never leave their start at 0 and the claim for $\varepsilon = 1$ shows ✗. This is *resonance*, to which the next page returns.
+# * In the visible cell of `leapfrog` give the first kick the whole step and delete the second: this is symplectic Euler with the kick first. Its ellipse in {numref}`fig-three-integrators` slants, and its energy in {numref}`fig-energy` swings.
+# * In the cell of {numref}`fig-three-integrators` write `1.8`, and then `2.01`, for `1.2`: the ellipse becomes long and thin, then it opens, and the points leave the picture.
+# * In the visible cell of the row write `1.0, 3` for `0.1, 50`, but predict first. Three steps of size 1 turn by $3 \times 60$ degrees, from $\theta$ to $-\theta$ whatever $r$ is, so the chains never leave their start at 0. This is *resonance*, to which the next page returns.
 #
 # ## Exercises
 #
 # ````{exercise}
 # :label: ex-dynamics-write
 #
-# **Write it yourself.**
-# Write $L$ leapfrog steps with mass one that call the gradient only $L + 1$ times, and compare with `leapfrog` of the package.
+# **Write it yourself.** ★
+# The `leapfrog` of this page calls the gradient $2L$ times for $L$ steps.
+# Write it with $L + 1$ calls, and count them.
 #
 # ```python
-# def leapfrog_steps(gradient, theta, r, step_size, num_steps):
-#     """Take num_steps leapfrog steps: θ, r -> the new θ, the new r."""
+# def leapfrog(gradient, theta, r, step_size, num_steps=1):
+#     """Roll a ball from position θ with momentum r, by num_steps + 1 gradients."""
 #     ...
 # ```
 #
-# (Assignment 1 of {doc}`/book/practice/teaching` goes on from here, with a mass.)
+# Assignment 1 of {doc}`/book/practice/teaching` goes on from here, with a mass.
 # ````
 #
 # ```{solution} ex-dynamics-write
@@ -476,24 +493,36 @@ claim(
 #         last = step == num_steps - 1
 #         r = r - (step_size / 2 if last else step_size) * gradient(theta)
 #     return theta, r
+#
+# This is what `sgmc.integrators.leapfrog` does; the next cell counts its calls and compares it with the function at the head of this page.
 # ```
 
+
 # %% tags=["hide-input"]
-theta, r = disc
-for _ in range(10):
-    theta, r = leapfrog_step(well.gradient, theta, r, 0.05)
-claim(
-    "Ten steps of the three lines above and of the package's leapfrog differ by",
-    (theta - leapfrog(well.gradient, *disc, 0.05, 10)[0]).abs().max(),
-    at_most=1e-13,
-    because="the same formulas; rounding",
+calls = []
+
+
+def counted(theta):
+    calls.append(theta)
+    return well.gradient(theta)
+
+
+theta, r = leapfrog(well.gradient, *disc, 0.05, 10)
+there, moving = leapfrog_of_package(counted, *disc, 0.05, 10)
+check(
+    "package",
+    torch.cat([theta - there, r - moving]).abs().max(),
+    at_most(1e-13),
     kind="exact",
+    says="Ten steps of the page's leapfrog and of the package's differ by",
 )
+check("calls", len(calls) == 11, kind="exact", says="The package's took 11 gradients")
 
 # %% [markdown]
 # ```{exercise}
 # :label: ex-frequency
 #
+# **Ahead or behind?** ★★
 # In the bowl the exact flow turns by the angle $\varepsilon$ in a step.
 # By what angle does leapfrog turn?
 # Does its ball run ahead of the exact one, or behind?
@@ -509,16 +538,18 @@ claim(
 # ```{exercise}
 # :label: ex-euler-hides
 #
-# Explicit Euler's energy grows by the factor $1 + \varepsilon^2$ a step.
-# Is it cured by a small enough step?
+# **Choose the step.** ★★
+# A run of length $t = 1{,}000$ in the bowl may change the energy by one per cent at most.
+# Which step does explicit Euler need, which leapfrog, and how many gradients does each then take?
+# Is explicit Euler cured by a small enough step?
 # ```
 #
 # ```{solution} ex-euler-hides
 # :class: dropdown
 #
-# Over a fixed time $t$ there are $t/\varepsilon$ steps, and $(1 + \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$: the error vanishes with $\varepsilon$.
-# But for each $\varepsilon$ it grows exponentially with $t$: for $t = 1{,}000$ and an error of one per cent one would need $\varepsilon = 10^{-5}$.
-# Leapfrog's energy error has the bound $1/(1 - \varepsilon^2/4) - 1$ for ever, which is below one per cent for $\varepsilon = 0.19$.
+# Explicit Euler takes $t/\varepsilon$ steps, and $(1 + \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$ is 1.01 at $\varepsilon = 10^{-5}$: a hundred million gradients.
+# Leapfrog's energy stays below $1/(1 - \varepsilon^2/4)$, which is 1.01 at $\varepsilon = 0.199$: about 5,000 gradients.
+# Explicit Euler's error does vanish with $\varepsilon$, but for each $\varepsilon$ it grows exponentially with $t$; leapfrog's bound holds for ever.
 # ```
 #
 # ## Further reading

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.book.test_visible_code import PAGES as VISIBLE
 from tools import book
 from tools.notebooks import from_source
 
@@ -43,6 +44,7 @@ def tags(cell):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_claims_are_folded_away_and_readers_may_play(name):
+    """A page whose visible code makes its result shows its own claim."""
     code = [cell for cell in CHAPTERS[name] if cell.cell_type == "code"]
     open_claims = [
         cell.source
@@ -50,8 +52,8 @@ def test_claims_are_folded_away_and_readers_may_play(name):
         if re.search(r"^\s*(?:claim|check)\(", cell.source, re.M)
         and "hide-input" not in tags(cell)
     ]
-    assert open_claims == []
-    assert "\nplay()" in code[0].source
+    assert open_claims == [] or name in VISIBLE
+    assert any("\nplay()" in cell.source for cell in code[:2])
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

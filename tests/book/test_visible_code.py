@@ -19,6 +19,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "if has_turn(momenta(half)):",
         "if False:",
     ),
+    "hamiltonian_dynamics": (
+        {"leapfrog"},
+        "theta = theta + step_size * r",
+        "theta = theta + step_size / 2 * r",
+    ),
 }
 
 
