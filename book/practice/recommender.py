@@ -45,7 +45,7 @@ from booklib.page.play import play
 from booklib.page.tables import show_table
 from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc import sample
-from sgmc.door.remarks import split_r_hat
+from sgmc.diagnostics import split_r_hat
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance

@@ -41,7 +41,7 @@ from booklib.page.tables import show_table
 from booklib.runs.results import RESULTS, read_result, who_ran
 from booklib.scores.diagnostics import stein_discrepancy
 from sgmc import sample
-from sgmc.door.remarks import split_r_hat
+from sgmc.diagnostics import split_r_hat
 from sgmc.kernels import HMC, SGHMC
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression, NetworkPosterior

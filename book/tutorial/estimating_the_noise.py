@@ -27,7 +27,7 @@ from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.scoreboard import exact_variance, show_scoreboard
 from sgmc import sample
-from sgmc.door.remarks import mean_and_error, virial_ratio
+from sgmc.diagnostics import mean_and_error, virial_ratio
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Fresh
 from sgmc.noise import OnlineNoise
@@ -426,7 +426,7 @@ claim(
 # :class: dropdown
 #
 # Integrate by parts in each coordinate: $\int(\theta_j - c_j)\,\partial_jU\,e^{-U/T} = -T\int(\theta_j - c_j)\,\partial_je^{-U/T} = T\int e^{-U/T}$. This is the virial theorem. The average is the temperature of the positions, momenta apart: on a Gaussian, the mean of the variances in units of their correct values. A fresh minibatch makes $\nabla\tilde U$ unbiased given $\theta$, whereas that of the step has moved $\theta$ already. The mean of few or correlated samples is too near to them, and makes the average too small.
-# `sample` computes it at the end of a run from at most two hundred gradients (`sgmc.door.remarks.virial_ratio`), and says so if it is off by a fifth and by five standard errors. Below, $\hat B = 0$ at twice as much friction as noise: the exact variance is 1.5.
+# `sample` computes it at the end of a run from at most two hundred gradients (`sgmc.diagnostics.virial_ratio`), and says so if it is off by a fifth and by five standard errors. Below, $\hat B = 0$ at twice as much friction as noise: the exact variance is 1.5.
 # ```
 
 # %% tags=["hide-input"]

@@ -5,11 +5,11 @@ target; and before a run, that a noise estimate does not suit its minibatches.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from scipy.special import ndtri, stdtrit
 from torch import Generator, Tensor
 
 from sgmc.kernels.base import Kernel
@@ -23,11 +23,8 @@ from sgmc.randomness import derived_seed
 MANY, LEAST = 100, 20
 # of R̂ (Gelman and Rubin, 1992), for many samples, and for few or for one chain
 LIMIT, COARSE = 1.1, 1.5
-# of the virial ratio: how far from 1 it may be; how often chance alone may take it
-# further, which is that of five standard deviations; stretches of a chain
-OFF, FALSE_ALARMS, PARTS = 0.2, 5.7e-7, 10
-# beyond which a ratio is told whatever its error is; by which steps grow at least
-FAR, GROWN = 10.0, 10.0
+# parts of a run or of a chain; by how much steps grow from the first to the last
+PARTS, GROWN = 10, 10.0
 _CHAINS = 20  # in which a minibatch rule is looked at
 LONGER = "Take more samples, a longer warm_up, or a kernel that moves further"
 
@@ -69,6 +66,8 @@ def remark_disagreement(
         >>> remark_disagreement({"": stay})[0][:79]
         'the chains do not agree: R̂ is 2.72 in the samples. The mean of chain 1 is 5.05'
     """
+    from sgmc.diagnostics import split_r_hat
+
     found = []
     for name, values in samples.items():
         alone, many = values.shape[1] == 1, len(values) >= MANY
@@ -93,32 +92,6 @@ def remark_disagreement(
             who, cause = "chains", _separate(values[..., place], begun)
         found.append(f"the {who} do not agree: R̂ is {size:.2f} in {where}. {cause}")
     return found
-
-
-def split_r_hat(values: Tensor) -> Tensor:
-    """Compute R̂ of chains cut into halves (Gelman et al., 2013, eq. 11.4), for many
-    coordinates at once.
-
-    With B/n the variance of the halves' means and W the mean of their variances, n
-    draws each, R̂² = (n − 1)/n + (B/n)/W. ArviZ, which has it too, is an extra.
-
-    Args:
-        values: ``(num_samples, chains, k)``.
-
-    Returns:
-        ``(k,)``; NaN where nothing moves.
-
-    Example:
-        >>> split_r_hat(
-        ...     torch.tensor([1.0, 3.0, 5.0, 7.0])[:, None, None]
-        ... )  # halves 1, 3 and 5, 7: √(1/2 + 8/2)
-        tensor([2.1213])
-    """
-    n = len(values) // 2
-    halves = torch.stack([values[:n], values[-n:]])
-    within = halves.var(1).mean((0, 1))
-    between = halves.mean(1).flatten(0, 1).var(0)
-    return ((n - 1) / n + between / within).sqrt()
 
 
 def _separate(values: Tensor, start: Tensor | None) -> str:
@@ -188,158 +161,14 @@ def remark_growth(samples: Tensor) -> list[str]:
     ]
 
 
-def virial_products(
-    potential: Potential,
-    samples: Tensor,
-    generator: Generator,
-    temperature: float = 1.0,
-) -> Tensor:
-    """Compute (θ − c)·∂Ũ(θ)/T of every coordinate at samples, whose mean is 1 under
-    exp(−U/T) by the virial theorem, for every c.
-
-    An integration by parts gives E[(θ − c)·∂U(θ)] = T wherever θ·exp(−U/T) vanishes at
-    the border of the support and at infinity, and so for an unbiased stochastic
-    gradient that is independent of θ; not for a density that is cut off where it is not
-    zero. For a Gaussian, averaged over coordinates, it is the mean of the variances,
-    each in units of its right value.
-
-    The centre c must not depend on the sample it is used for: it is the mean of the
-    other chains, or of the other half of a single one. The gradient at c of the same
-    minibatch, less its average over all, is a control variate: most of the noise is the
-    same at both places, and its average times θ − c is zero.
-
-    Args:
-        potential: the target.
-        samples: θ, ``(num_samples, chains, dim)``.
-        generator: the source of fresh minibatches, one for each sample, which is seen
-            at θ and at c.
-        temperature: the temperature T.
-
-    Returns:
-        ``(num_samples, chains, dim)``.
-    """
-
-    def about(samples: Tensor, centre: Tensor) -> Tensor:
-        products, level = torch.empty_like(samples), torch.zeros_like(centre)
-        for k, theta in enumerate(samples):
-            minibatch = potential.fresh_minibatch(theta, generator)
-            gradient = potential.gradient_given(theta.clone(), minibatch)
-            if minibatch is not None:
-                there = potential.gradient_given(centre.clone(), minibatch)
-                there = torch.where(there.isfinite(), there, 0)
-                gradient, level = gradient - there, level + there / len(samples)
-            products[k] = (theta - centre) * gradient
-        return (products + (samples - centre) * level) / temperature
-
-    if samples.shape[1] > 1:
-        means = samples.mean(0)
-        return about(samples, (means.sum(0) - means) / (len(means) - 1))
-    first, second = samples.tensor_split(2)
-    return torch.cat([about(first, second.mean(0)), about(second, first.mean(0))])
-
-
-def virial_ratio(
-    potential: Potential,
-    samples: Tensor,
-    generator: Generator,
-    temperature: float = 1.0,
-) -> Tensor:
-    """Compute (θ − c)·∇Ũ(θ)/(T·dim) at samples ``(num_samples, chains, dim)``, the mean
-    of :func:`virial_products` over coordinates: → ``(num_samples, chains)``.
-
-    Example:
-        >>> from sgmc.targets import Gaussian
-        >>> generator = Generator().manual_seed(0)
-        >>> draws = 2 * torch.randn(100, 4, 50, generator=generator)
-        >>> ratio = virial_ratio(Gaussian.standard(50), draws, generator)
-        >>> 3.9 < float(ratio.mean()) < 4.1  # their variance is 4
-        True
-    """
-    return virial_products(potential, samples, generator, temperature).mean(-1)
-
-
-def _stretches(values: Tensor) -> Tensor:
-    """Average values ``(num_samples, chains, ...)`` over stretches of the chains, some
-    forty in all and at most ten of a chain: → ``(stretches, ...)`` float64.
-    """
-    number, chains = values.shape[:2]
-    parts = max(1, min(PARTS, 40 // chains, number))
-    cut = values[: number // parts * parts].unflatten(0, (parts, -1))
-    return cut.mean(1).flatten(0, 1).cpu().double()
-
-
-def mean_and_error(values: Tensor) -> tuple[float, float, int]:
-    """Compute the mean of a statistic ``(num_samples, chains)``, its standard error
-    from the means of stretches, and the degrees of freedom of this.
-
-    Example:
-        >>> mean_and_error(torch.arange(20.0)[:, None])[::2]
-        (9.5, 9)
-    """
-    means = _stretches(values)
-    return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
-
-
-class Ratios(NamedTuple):
-    """Means of some virial products, and which of them are off."""
-
-    means: Tensor  #: (k,)
-    errors: Tensor  #: their standard errors, (k,)
-    off: Tensor  #: whether a mean is off by more than a fifth and than chance, (k,)
-
-
-def ratios(products: Tensor, samples: Tensor | None = None) -> Ratios:
-    """Tell which means of virial products ``(num_samples, chains, k)`` are off from 1
-    by more than a fifth, and by more than chance explains in one run of two million,
-    whatever their number k.
-
-    The standard error is that of stretches of the chains, or of the chains where
-    stretches are not independent, because R̂ of the products, or of the coordinates'
-    samples if they are given, is over 1.1; and like that of a variance it is
-    proportional to the mean, so that one below 1 is divided by this.
-    One value that dominates makes the error as large as the mean. Beyond ±10 it is
-    therefore enough that more products lie beyond 10 on the mean's side than on the
-    other, where noise, whose signs are equally likely, would put as many.
-
-    Example:
-        >>> hot = 4 + torch.randn(100, 4, 1, generator=Generator().manual_seed(0))
-        >>> ratios(torch.cat([hot, 0.25 * hot], -1)).off
-        tensor([ True, False])
-    """
-    number, chains, k = products.shape
-    level = FALSE_ALARMS / (2 * k)
-
-    def limited(values: Tensor) -> tuple[Tensor, Tensor]:
-        error = values.std(0) / len(values) ** 0.5
-        return error, -float(stdtrit(len(values) - 1, level)) * error
-
-    parts = _stretches(products)
-    means, (errors, limit) = parts.mean(0), limited(parts)
-    off = torch.zeros_like(means, dtype=torch.bool)
-    if number >= LEAST:
-        slow = (split_r_hat(products) > LIMIT).cpu()
-        if samples is not None:
-            slow |= (split_r_hat(samples) > LIMIT).cpu()
-        alone = products.mean(0).cpu().double()  # of each chain
-        independent = limited(alone)[1] if chains > 1 else math.inf
-        scale = torch.where(means > 0, means.clamp(max=1), 1)
-        usual = torch.where(slow, independent, limit) / scale
-        # averaged over coordinates no chain that is only slow has a negative one
-        grows = (means <= 0) & (samples is None)
-        limit = torch.where(grows, limit, usual)
-        off = (means - 1).abs() > limit.clamp(min=OFF)
-    above, below = ((sign * products > FAR).sum((0, 1)).cpu() for sign in (1, -1))
-    surplus = (above - below) * means.sign()
-    far = (means.abs() > FAR) & (surplus > -ndtri(level) * (above + below).sqrt())
-    return Ratios(means, errors, off | far | means.isnan())
-
-
 def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
     """Say if the second half of a run's samples ``(num_samples, chains, dim)`` grows,
     left the support of its target, or is too wide or too narrow for it, by at most two
     hundred further gradients."""
+    from sgmc.diagnostics import virial_products
+
     half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
     if found := remark_growth(chosen):
@@ -369,13 +198,10 @@ def remark_target(
             products = virial_products(potential, chosen, generator, temperature)
         except ERRORS:
             return []  # a potential without a gradient
-
-        def cause(place: int | None = None) -> tuple[str, bool]:
-            return noise_cause(kernel, potential, chosen[-1], generator, place)
-
-        if found := remark_virial(products, chosen, lambda place: cause(place)[0]):
+        cause = partial(noise_cause, kernel, potential, chosen[-1], generator)
+        if found := remark_virial(products, chosen, cause):
             return found
-        why, hot = cause()
+        why, hot = cause(None)
     hot = hot and rule_order(potential) != "passes"  # whose noise nearly cancels
     return [f"the samples are too wide: {why}"] * hot
 
@@ -383,17 +209,17 @@ def remark_target(
 def remark_virial(
     products: Tensor,
     samples: Tensor,
-    cause: Callable[[int | None], str] = lambda place: "",
+    cause: Callable[[int | None], tuple[str, bool]] = lambda place: ("", False),
 ) -> list[str]:
-    """Say if the means of :func:`virial_products` ``(num_samples, chains, dim)`` are
-    off, over all coordinates, or in some of them, and names the worst.
+    """Say if the means of :func:`sgmc.diagnostics.virial_products` ``(num_samples,
+    chains, dim)`` are off, over all coordinates or in some, and name the worst.
 
     Both looks together give a false alarm in one run of a million.
 
     Args:
         products: of some samples.
         samples: these, of the same shape.
-        cause: what may make samples too wide, in a coordinate or, for None, in all.
+        cause: gives :func:`noise_cause` in a coordinate or, for None, in all.
 
     Example:
         >>> hot = torch.ones(100, 4, 50) + torch.randn(
@@ -403,6 +229,8 @@ def remark_virial(
         >>> print(remark_virial(hot, hot)[0][:59])
         the samples are too wide in coordinate 7, as 1 of 50: the m
     """
+    from sgmc.diagnostics import ratios
+
     dim, place, where = products.shape[-1], None, ""
     (mean,), (error,), (off,) = ratios(products.mean(-1, keepdim=True))
     if dim > 1:
@@ -415,7 +243,7 @@ def remark_virial(
     if not off:
         return []
     what = "(θ − c)·∇U(θ)/(T·dim)" if place is None else "(θ − c)·∂U(θ)/T"
-    size, remedy = "wide", cause(place) or "Halve the step_size, and compare"
+    size, remedy = "wide", cause(place)[0] or "Halve the step_size, and compare"
     if mean < 1:
         size, remedy = "narrow", f"{LONGER}; then halve the step_size, and compare"
     if not mean >= -error:  # NaN where it has grown beyond all numbers
@@ -431,7 +259,7 @@ def noise_cause(
     potential: Potential,
     position: Tensor,
     generator: Generator,
-    place: int | None = None,
+    place: int | None,
 ) -> tuple[str, bool]:
     """Say what a minibatch at a position ``(chains, dim)`` tells of a kernel's friction
     and fixed noise estimate in a coordinate, or averaged over all, if samples are too
@@ -442,17 +270,18 @@ def noise_cause(
     kind = "scalar" if place is None else "diagonal"
     try:
         variance = potential.gradient_and_noise_variance(position, generator, kind)[1]
-    except (ValueError, RuntimeError):  # a potential that does not know its noise
+    except ERRORS:  # a potential that does not know its noise
         return "", False
 
     def entry(matrix: Any) -> float:
         tensor = Matrix(matrix).tensor
         diagonal = tensor.diagonal() if tensor.ndim == 2 else tensor
-        alone = place is not None and diagonal.ndim
-        return float(diagonal[place] if alone else diagonal.mean())
+        each = diagonal.expand(position.shape[1])
+        return float(diagonal.mean() if place is None else each[place])
 
-    noise, friction = 0.5 * step_size * entry(variance.mean(0)), entry(friction)
-    friction *= getattr(kernel, "temperature", 1.0)  # B̂ may be up to TC
+    noise = 0.5 * step_size * entry(variance.mean(0))
+    # B̂ may be up to TC
+    friction = entry(friction) * getattr(kernel, "temperature", 1.0)
     estimate: Any = getattr(kernel, "noise_estimate", OnlineNoise())
     known = noise if isinstance(estimate, OnlineNoise) else entry(estimate)
     advice = f"and the noise_estimate {known:.2g}: give this one, which depends on "

@@ -86,6 +86,7 @@ ROOMS = [
     "arviz",
     "checkpoints",
     "compiled",
+    "diagnostics",
     "disk",
     "machines",
     "models",
@@ -98,7 +99,7 @@ ROOMS = [
 
 
 # Rooms that the core opens within a function, where they are needed.
-ON_DEMAND = {("door", "arviz"), ("door", "checkpoints")}
+ON_DEMAND = {("door", room) for room in ("arviz", "checkpoints", "diagnostics")}
 
 
 def imported(path):

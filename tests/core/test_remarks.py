@@ -13,11 +13,16 @@ import torch
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
+from sgmc.diagnostics import (
+    mean_and_error,
+    ratios,
+    split_r_hat,
+    virial_products,
+    virial_ratio,
+)
 from sgmc.door.remarks import (
     LEAST,
-    mean_and_error,
     name_chains,
-    ratios,
     remark_disagreement,
     remark_growth,
     remark_order,
@@ -25,9 +30,6 @@ from sgmc.door.remarks import (
     remark_target,
     remark_virial,
     rule_order,
-    split_r_hat,
-    virial_products,
-    virial_ratio,
 )
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS

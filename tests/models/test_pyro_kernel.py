@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from torch.distributions import Dirichlet, HalfNormal, Normal
 
 from sgmc import models, sample
-from sgmc.door.remarks import mean_and_error
+from sgmc.diagnostics import mean_and_error
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.models import PyroKernel, PyroPosterior
