@@ -15,18 +15,20 @@
 # ```{index} ! SGNUTS
 # ```
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
+# %%
 import torch
 
-from booklib.page.claims import claim
-from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.page.scoreboard import show_row
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from booklib.page.claims import at_most, check, near
+from booklib.page.figures import COLOURS, TRUTH, plot_histogram, use_style
 from booklib.page.play import play
-from booklib.page.scoreboard import exact_variance, show_scoreboard
+from booklib.page.scoreboard import show_scoreboard
 from sgmc import sample
 from sgmc.kernels import SGNUTS
-from sgmc.kernels.trees import Point, grow_tree
-from sgmc.matrices import Matrix
 from sgmc.splittings import flows, linear_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
@@ -37,76 +39,91 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # NUTS finds its own path length, and SGHMC needs only minibatches.
 # In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`page 11 </book/tutorial/no_u_turn>`, with the steps of SGHMC.
 # They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible.
-# Where the report leaves something open, the section on the corrected sampler says how we read it.
+# The question decides how to choose a state from the finished path: with the weights $e^{-H}$, which page 11 proved right for NUTS, or with equal weights?
 #
-# {numref}`fig-sgnuts-report` shows two versions of it in the bowl.
-# They differ in one line, the choice of a state from the finished path.
-# One of them chooses with the weights $e^{-H}$, which page 11 proved right for NUTS; the other ignores the energies and chooses all states with equal probability.
+# Three states are enough to see what is at stake.
+# Take page 2's walk on three states, whose stationary distribution is $\pi = (0.2, 0.3, 0.5)$, but do not simply follow it.
+# Let it *propose* a state $y$, and then choose between the old state $x$ and $y$: either with the weights $\pi(x)$ and $\pi(y)$, or with a coin.
 #
 # *A guess before you read on.*
-# One of the two distributions is correct, and the other has half of the variance. Which choice made the narrow one?
+# Which of the two still has the stationary distribution $\pi$?
 
 
-# %% mystnb={"figure": {"caption": "SGNUTS in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, $\\hat B = B$: two ways to choose a state of the path, and the true density (grey).", "name": "fig-sgnuts-report"}, "image": {"alt": "A grey bell curve. One histogram follows its outline, the other is narrower and higher by two fifths."}} tags=["hide-input"]
-def palindromic_step(theta, r, noisy, generator, step_size=0.1, friction=0.5):
-    """Half a drift, the kick with its friction solved for, half a drift; the noise
-    estimate is B."""
-    theta = theta + step_size / 2 * r
-    gradient = noisy.stochastic_gradient(theta, generator, 0)  # noise is fresh anyway
-    xi = torch.randn(theta.shape, generator=generator, dtype=theta.dtype)
-    xi = (2 * step_size * (friction - step_size * 4.0 / 2)) ** 0.5 * xi
-    half = step_size * friction / 2
-    r = ((1 - half) * r - step_size * gradient + xi) / (1 + half)
-    return theta + step_size / 2 * r, r
+# %%
+pi = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+walk = [[0, 1 / 2, 1 / 2], [1 / 3, 1 / 6, 1 / 2], [1 / 5, 3 / 10, 1 / 2]]  # of page 2
 
 
-def run_trees(energy_weights, keep_momentum, num_samples=30, chains=2_000, seed=12):
-    """Grow trees of palindromic steps for many chains in the bowl, and return the
-    chosen positions (num_samples, chains, 1)."""
-    generator = torch.Generator().manual_seed(seed)
-    bowl, samples = NoisyGradient(Gaussian.standard(1), 4.0), []
-    theta, r = torch.randn(2, chains, 1, generator=generator)
-
-    def energy(theta, r):
-        return (theta**2 + r**2).sum(-1) / 2
-
-    for _ in range(-10, num_samples):
-        if not keep_momentum:
-            r = torch.randn(chains, 1, generator=generator)
-        start_energy = energy(theta, r)
-
-        def forward(point, start_energy=start_energy):
-            theta, r = palindromic_step(*point[:2], bowl, generator)
-            return Point(theta, r, energy_weights * (start_energy - energy(theta, r)))
-
-        start = Point(theta, r, torch.zeros(chains))
-        theta, r = grow_tree(start, forward, Matrix(1.0), 8, generator).chosen[:2]
-        samples.append(theta)
-    return torch.stack(samples[10:])
+def stationary(weights):
+    """Propose y by the walk, and choose x or y by their weights; return the shares."""
+    moves = (
+        torch.tensor(walk, dtype=torch.float64) * weights / (weights[:, None] + weights)
+    )
+    moves += torch.diag(1 - moves.sum(1))  # x was chosen
+    return torch.linalg.matrix_power(moves, 200)[0]
 
 
-trees = {
-    (weights, kept): run_trees(float(weights), kept)
-    for weights, kept in ((True, True), (False, True), (True, False))
-}
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
-plot_density(axes, Gaussian.standard(1), -3.5, 3.5)
-bins = torch.linspace(-3.5, 3.5, 57)
-for (weights, _), name in zip(list(trees)[:2], ("first", "second"), strict=True):
-    colour = COLOURS["naive SGHMC" if weights else "SGNUTS"]
-    plot_histogram(axes, trees[weights, True], bins, color=colour, label=name)
-axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.62))
-axes.legend()
+shares = {"by their weights": stationary(pi), "by a coin": stationary(torch.ones(3))}
+for name, values in shares.items():
+    print(f"chosen {name}:", *(f"{share:.3f}" for share in values))
+
+# %% mystnb={"figure": {"caption": "The share of time in each of the three states when the walk's proposals are chosen by the weights $\\pi$ and by a coin. Grey: $\\pi$; black lines: $\\pi^2$, normalised.", "name": "fig-twice-chosen"}, "image": {"alt": "Three groups of bars. The bars of the coin are as high as the grey ones behind them, 0.2, 0.3 and 0.5; those of the weights are at black lines, 0.11, 0.24 and 0.66."}} tags=["hide-input"]
+figure, axes = plt.subplots(figsize=(5.2, 2.8))
+place = torch.arange(3)
+axes.bar(place, pi, 0.84, color=TRUTH, alpha=0.35)
+for (name, values), side in zip(shares.items(), (-0.2, 0.2), strict=True):
+    colour = COLOURS["naive SGHMC" if side < 0 else "SGNUTS"]
+    axes.bar(place + side, values, 0.3, color=colour, label=f"chosen {name}")
+axes.hlines(pi**2 / (pi**2).sum(), place - 0.4, place, color="black", lw=1.5)
+axes.set(xlabel="state", ylabel="share of time")
+axes.set_xticks(place, ["1", "2", "3"])
+axes.legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
+# The coin is right, and the weights are wrong: they give $\pi^2$, divided by its sum ({numref}`fig-twice-chosen`).
+# The walk already proposes each state as often as $\pi$ demands, and the weights demand it once more.
+# This page shows that a path with friction and noise is such a walk, so that NUTS's weights give $e^{-2H}$ in place of $e^{-H}$.
+#
 # The scoreboard so far:
 
 # %% tags=["hide-input"]
 show_scoreboard(12)
+check(
+    "squared",
+    (shares["by their weights"] - pi**2 / (pi**2).sum()).abs().max(),
+    at_most(1e-12),
+    kind="exact",
+    says="Largest distance of the shares chosen by weights from π², normalised",
+)
 
 # %% [markdown]
-# ## A noisy path, watched backwards
+# ## The energy is counted twice
+#
+# Take the smallest tree, of two states.
+# From $z = (\theta, r)$ go to $z'$, one step forward or backward with probability one half each, and then choose one of the two.
+# Let $\mu$ be the stationary density of the step, $\mu \propto e^{-H}$ where the step is exact, and suppose, for now, that in equilibrium a step forward from $z$ to $z'$ is as frequent as a step backward from $z'$ to $z$.
+#
+# Then with $g = \tfrac12(\text{forward} + \text{backward})$ the flow $\mu(z)\,g(z, z')$ is symmetric in $z$ and $z'$: the path has visited the two states as often as their energies demand.
+# Choose with equal weights, and the chance to move is one half from either side. The symmetry stays, and $\mu$ is stationary.
+#
+# Now choose with the weights $e^{-H}$.
+# The flow from $z$ to $z'$ is $\mu(z)\,g(z, z')$ times $e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$, which is symmetric no longer.
+# Multiplied by $e^{-H(z)}$ it is symmetric again: $\mu(z)\,g(z, z')$ times $e^{-H(z)}e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$.
+# So the sampler is in detailed balance with $e^{-H}\mu$ instead of $\mu$, which is
+#
+# $$
+# e^{-H}\cdot e^{-H} = e^{-2H}:
+# $$ (eq-twice)
+#
+# the target at temperature one half.
+# In the bowl that holds for the position at every stable step size, and the variance is 0.5; elsewhere it holds as $\varepsilon \to 0$.
+#
+# Why then does NUTS need $e^{-H}$?
+# Because without friction and noise the whole change of $H$ along a path is the integrator's error.
+# With friction and noise $H$ changes because energy is exchanged, and the path visits high energies as rarely as it should; the weights make them rarer still, as {numref}`fig-sgnuts-weights` shows.
+#
+# ## Which noisy step goes backward as often as forward?
 #
 # HMC and NUTS are right because their paths can be walked back.
 # A path with friction and noise cannot: a step backward does not undo a step forward, and the report suspected that this "likely breaks the reversibility of the Markov Chain" (p. 15).
@@ -158,6 +175,21 @@ show_scoreboard(12)
 # {prf:ref}`thm-step-reversal` and {prf:ref}`thm-quadratic` have the whole proof.
 # In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate. (For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$; so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.)
 
+# In code, with the gradient's noise of the bowl and $\hat B = B = \tfrac12\varepsilon V$:
+
+
+# %%
+def palindromic_step(theta, r, generator, step_size=0.1, friction=0.5, variance=4.0):
+    """Half a drift, a kick with its friction solved for, half a drift."""
+    noise, xi = torch.randn(2, *theta.shape, generator=generator)
+    theta = theta + step_size / 2 * r
+    gradient = theta + variance**0.5 * noise  # of the bowl, with the noise N(0, V)
+    injected = 2 * (friction - step_size * variance / 2) * step_size  # 2(C − B̂)ε
+    half = step_size * friction / 2
+    r = ((1 - half) * r - step_size * gradient + injected**0.5 * xi) / (1 + half)
+    return theta + step_size / 2 * r, r
+
+
 # %% tags=["hide-input"]
 precision = torch.tensor(
     [[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.5]], dtype=torch.float64
@@ -170,76 +202,37 @@ palindrome = linear_chain(
 flip = torch.diag(torch.tensor([1.0, 1, 1, -1, -1, -1], dtype=torch.float64))
 covariance = palindrome.stationary_covariance()
 lagged = palindrome.transition @ covariance  # E[z'zᵀ]
-claim(
-    "Violation of detailed balance up to the flip by the palindromic step, matrices, "
-    "ε = 0.3",
-    max(
-        (flip @ covariance @ flip - covariance).abs().max(),
-        (flip @ lagged @ flip - lagged.T).abs().max(),
-    ),
-    at_most=1e-12,
-    because="(z, z') and (Fz', Fz) have the same covariances; rounding",
-    kind="exact",
+violation = max(
+    (flip @ covariance @ flip - covariance).abs().max(),
+    (flip @ lagged @ flip - lagged.T).abs().max(),
 )
-claim(
-    "Error of the position's covariance under the palindromic step, ε = 0.3",
-    (covariance[:3, :3] - torch.linalg.inv(precision)).abs().max(),
-    at_most=1e-12,
-    because="the theorem; rounding",
+error = (covariance[:3, :3] - torch.linalg.inv(precision)).abs().max()
+for name, value, says in (
+    ("violation", violation, "Violation of detailed balance up to the flip"),
+    ("no-bias", error, "Error of the position's covariance"),
+):
+    says += " under the palindromic step, with matrices, ε = 0.3"
+    check(name, value, at_most(1e-12), kind="exact", says=says)
+theta, r = torch.randn(2, 5, 1, generator=torch.Generator().manual_seed(7))
+by_hand = palindromic_step(theta, r, torch.Generator().manual_seed(8), variance=0.0)
+_, xi = torch.randn(2, 5, 1, generator=torch.Generator().manual_seed(8))
+moved = theta + 0.05 * r
+check(
+    "solved",
+    (by_hand[1] - (r - 0.1 * moved + 0.1**0.5 * xi - 0.025 * (r + by_hand[1])))
+    .abs()
+    .max(),
+    at_most(1e-5),
     kind="exact",
+    says="The momentum of `palindromic_step` misses its equation by",
 )
-
-# %% [markdown]
-# ## The energy is counted twice
-#
-# Take the smallest tree, of two states.
-# From $z$ go to $z'$, one step forward or backward with probability one half each, and then choose one of the two.
-#
-# {eq}`eq-flip-balance` says that a step forward from $z$ to $z'$ is as likely, in equilibrium, as a step backward from $z'$ to $z$.
-# So with $g = \tfrac12(\text{forward} + \text{backward})$ the flow $\mu(z)\,g(z, z')$ is symmetric in $z$ and $z'$: the path has visited the two states as often as their energies demand.
-# Choose with equal weights, and the chance to move is one half from either side. The symmetry stays, and $\mu$ is stationary.
-#
-# Now choose with the weights $e^{-H}$.
-# The flow from $z$ to $z'$ is $\mu(z)\,g(z, z')$ times $e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$, which is symmetric no longer.
-# Multiplied by $e^{-H(z)}$ it is symmetric again: $\mu(z)\,g(z, z')$ times $e^{-H(z)}e^{-H(z')}/(e^{-H(z)} + e^{-H(z')})$.
-# So the sampler is in detailed balance with $e^{-H}\mu$ instead of $\mu$, which is
-#
-# $$
-# e^{-H}\cdot e^{-H} = e^{-2H}:
-# $$ (eq-twice)
-#
-# the target at temperature one half, at any step size.
-# (Here $\mu = e^{-H}$; in the bowl that holds for the position at every step size, and for the momentum nearly.)
-# The variance in the bowl is 0.5. So the first curve of {numref}`fig-sgnuts-report`, the narrow one, chose by $e^{-H}$, and the second, which is correct, chose with equal probabilities.
-#
-# Larger trees are the same argument with the coins of page 11.
-#
-# ```{prf:theorem} The tree is reversible, with equal weights
-# :label: thm-tree-short
-#
-# Let {eq}`eq-flip-balance` hold, grow a path by doubling, by the step and its backward step, and let it stop by a rule that looks at aligned sub-trees alone. Choose from the finished path with **equal** weights, either among all states, or among those of the half in which the start is not. Then the transition satisfies ordinary detailed balance with respect to $\mu$. With the weights $e^{-H}$ on the whole path, or with page 11's rule for the new half, it satisfies detailed balance with respect to $e^{-H}\mu$.
-# ```
-#
-# {prf:ref}`thm-tree` and {prf:ref}`thm-own-weights` have the proof.
-# Its idea is page 11's proof with one factor changed: in the place of $e^{-H(z_s)}/Z$ stands the density of the film with the start at $s$, and by {eq}`eq-flip-balance` it is the same for every $s$. So, *given the path, the start is uniform on it*.
-# Then a uniform choice among all states is a fresh start, and a uniform choice in the other half is a symmetric move, because the start is equally likely in either half.
-# If {eq}`eq-flip-balance` holds only up to the work, the right weight of a state is $e^{-W}$ with the work summed along the path from its left end to that state; with equal weights a transition is wrong by order $\varepsilon^2$, and so is the stationary distribution if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
-#
-# Why then does NUTS need $e^{-H}$?
-# Because without friction and noise the whole change of $H$ is the integrator's error, $W = \Delta H$.
-# With friction and noise $H$ changes because energy is exchanged, and the path visits high energies as rarely as it should; the weights make them rarer still, as {numref}`fig-sgnuts-weights` shows.
 
 # %% mystnb={"figure": {"caption": "The energy counted twice, in the bowl. Left: a path with friction and noise (dots); discs show the weights $\\exp(-H)$ of its states. Right: density of the energy $H$ of the states that such a path visits, $\\exp(-H)$, and of those that are chosen with weights $\\exp(-H)$, $2\\exp(-2H)$.", "name": "fig-sgnuts-weights"}, "image": {"alt": "Left: a path that comes from far out towards the origin of the phase plane; its discs are tiny far out and large near the origin. Right: two falling curves, the one for the chosen states starts twice as high and falls twice as fast."}} tags=["hide-input"]
-generator, silent = (
-    torch.Generator().manual_seed(3),
-    NoisyGradient(Gaussian.standard(1), 4.0),
-)
-states = [torch.tensor([[1.5]]), torch.tensor([[2.0]])]
-path = [torch.cat(states, 1)[0]]
+generator = torch.Generator().manual_seed(3)
+states = [(torch.tensor([1.5]), torch.tensor([2.0]))]
 for _ in range(90):
-    states = palindromic_step(*states, silent, generator)
-    path.append(torch.cat(states, 1)[0])
-path = torch.stack(path)
+    states.append(palindromic_step(*states[-1], generator))
+path = torch.tensor(states)
 figure, (left, right) = plt.subplots(1, 2, figsize=(5.8, 3.0))
 left.plot(*path.T, ".-", lw=0.6, ms=4, color=COLOURS["SGNUTS"])
 sizes = 120 * torch.exp(-0.5 * path.square().sum(-1))
@@ -255,6 +248,135 @@ right.set(xlabel="energy $H$", ylabel="density", ylim=(0, 2.1))
 plt.show()
 
 # %% [markdown]
+# ## From two states to a path
+#
+# Larger trees are the same argument with the coins of page 11.
+#
+# ```{prf:theorem} The tree is reversible, with equal weights
+# :label: thm-tree-short
+#
+# Let {eq}`eq-flip-balance` hold, grow a path by doubling, by the step and its backward step, and let it stop by a rule that looks at aligned sub-trees alone. Choose from the finished path with **equal** weights, either among all states, or among those of the half in which the start is not. Then the transition satisfies ordinary detailed balance with respect to $\mu$. With the weights $e^{-H}$ on the whole path, or with page 11's rule for the new half, it satisfies detailed balance with respect to $e^{-H}\mu$.
+# ```
+#
+# {prf:ref}`thm-tree` and {prf:ref}`thm-own-weights` have the proof.
+# Its idea is page 11's proof with one factor changed: in the place of $e^{-H(z_s)}/Z$ stands the density of the film with the start at $s$, and by {eq}`eq-flip-balance` it is the same for every $s$. So, *given the path, the start is uniform on it*.
+# Then a uniform choice among all states is a fresh start, and a uniform choice in the other half is a symmetric move, because the start is equally likely in either half.
+# If {eq}`eq-flip-balance` holds only up to the work, the right weight of a state is $e^{-W}$ with the work summed along the path from its left end to that state; with equal weights a transition is wrong by order $\varepsilon^2$, and so is the stationary distribution if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
+#
+# Without friction and noise $W = \Delta H$, and these are NUTS's weights.
+
+# Here are page 11's functions, as they stand there, and both samplers: they differ in one line, the weight of a state.
+
+
+# %%
+def ends_approach(r):
+    """Tell of pieces with the momenta r, (pieces, states, dim), whether one turns."""
+    rho = r.sum(1)
+    ends = (rho * r[:, 0]).sum(-1), (rho * r[:, -1]).sum(-1)
+    return bool((torch.minimum(*ends) <= 0).any())
+
+
+def turns(r):
+    """Tell whether a piece turns, or its half with the first state of the other."""
+    half = r.shape[1] // 2
+    return any(map(ends_approach, (r, r[:, : half + 1], r[:, half - 1 :])))
+
+
+def has_turn(r):
+    """Tell whether one of the aligned sub-trees of (states, dim) momenta turns."""
+    sizes = [2**k for k in range(1, len(r).bit_length())]
+    return any(turns(r.reshape(-1, size, r.shape[-1])) for size in sizes)
+
+
+def momenta(path):
+    return torch.stack([r for _, r in path])
+
+
+def grow(start, step, weight, generator, has_turn=has_turn, max_depth=10):
+    """Grow a path from a state, and choose a state from the path; return both."""
+    path, forward = [start], True
+    for coin in torch.rand(max_depth, dtype=start[0].dtype, generator=generator):
+        forward = not forward if coin < 0.5 else forward  # turn round, or not
+        theta, r = path[-1] if forward else (path[0][0], -path[0][1])
+        half = []
+        for _ in path:
+            theta, r = step(theta, r)
+            half.append((theta, r))
+        if not forward:
+            half = [(theta, -r) for theta, r in reversed(half)]
+        if has_turn(momenta(half)):
+            break
+        path = path + half if forward else half + path
+        if turns(momenta(path)[None]):
+            break
+    weights = torch.stack([weight(theta, r) for theta, r in path])
+    return path, path[torch.multinomial(weights, 1, generator=generator)]
+
+
+def sgnuts(weight, generator, num_samples=20, chains=100):
+    """Grow paths of palindromic steps, for one chain after the other."""
+
+    def step(theta, r):
+        return palindromic_step(theta, r, generator)
+
+    samples = []
+    for _ in range(chains):
+        state = tuple(torch.randn(2, 1, generator=generator))
+        for _ in range(num_samples):
+            _, state = grow(state, step, weight, generator, max_depth=8)
+            samples.append(state[0])
+    return torch.cat(samples).reshape(chains, num_samples)[:, 8:].T
+
+
+def by_energy(theta, r):
+    return torch.exp(-(theta @ theta + r @ r) / 2)
+
+
+def equal(theta, r):
+    return torch.ones(())
+
+
+generator = torch.Generator().manual_seed(12)
+weighted, corrected = sgnuts(by_energy, generator), sgnuts(equal, generator)
+show_row("sgnuts-weighted", weighted)
+show_row("sgnuts", corrected)
+
+# %% [markdown]
+# {numref}`fig-sgnuts-report` has their samples.
+
+# %% mystnb={"figure": {"caption": "SGNUTS in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, $\\hat B = B$: the distance $|\\theta|$ from the middle, with a state of the path chosen by $e^{-H}$ and with equal weights, and the true density (grey).", "name": "fig-sgnuts-report"}, "image": {"alt": "Half of a grey bell curve. One histogram follows its outline, the other is higher in the middle and falls off earlier."}} tags=["hide-input"]
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
+line, bins = torch.linspace(0, 3.5, 100), torch.linspace(0, 3.5, 11)
+normal = torch.exp(-(line**2) / 2) * (2 / torch.pi) ** 0.5
+axes.fill_between(line, normal, color=TRUTH, alpha=0.35, lw=0, label="true density")
+for samples, name, label in (
+    (weighted, "naive SGHMC", r"chosen by $e^{-H}$"),
+    (corrected, "SGNUTS", "equal weights"),
+):
+    plot_histogram(axes, samples.abs(), bins, color=COLOURS[name], label=label)
+axes.set(xlabel=r"$|\theta|$", ylabel="density")
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# The two rows are {c}`sgnuts-weighted` with the weights of NUTS and {c}`sgnuts` with equal weights, where 0.5 and 1 are exact.
+# Both keep the momentum from path to path.
+# `SGNUTS` in the package does this for many chains, by default with a fresh momentum for each path: {c}`package`.
+# The sampler as we read the report has the weights of NUTS, a step that drifts first, and fresh momenta, which bring some of the heat back: {c}`report`.
+# The report itself is read in {doc}`/book/studies/sgnuts_on_networks`, its program in {doc}`/book/appendix/errata`.
+
+# %% tags=["hide-input"]
+noisy_bowl, start = NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(2_000, 1)
+for name, settings, bound in (
+    ("package", {}, near(1.0, 0.08)),
+    ("report", dict(weights="energy", integrator="drift_kick"), near(0.77, 0.08)),
+):
+    kernel = SGNUTS(0.1, 0.5, 0.2, max_depth=8, **settings)
+    draws = sample(kernel, noisy_bowl, start, num_samples=30, warm_up=10, seed=13)
+    variance = draws.samples.square().mean()
+    check(name, variance, bound, because="0.013 is the standard deviation of ten runs")
+
+# %% [markdown]
 # {numref}`fig-live-sgnuts` runs both samplers in a double well. Set $V = 0$: even with exact gradients the weights $e^{-H}$ are wrong as soon as there is friction.
 #
 # ```{live} sgnuts
@@ -264,119 +386,6 @@ plt.show()
 # Live: SGNUTS with NUTS's weights, as we read the report, and corrected; $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path is one of the sampler with NUTS's weights.
 # ```
 #
-# ## The corrected sampler
-#
-# The correction is the palindromic step and equal weights.
-# With equal weights the choice becomes simple: the sample is always from the last half that was kept, and each of its states is equally likely. This is page 11's `grow` with that choice (its tests for a turn are folded):
-
-
-# %% tags=["hide-input"]
-def turns(path):
-    """Whether a path, or a half of it with the next state, moves back at an end."""
-    half = len(path) // 2
-    parts = [path] if half == 1 else [path, path[: half + 1], path[half - 1 :]]
-    return any(
-        min((sum(r for _, r in part) * part[end][1]).sum() for end in (0, -1)) <= 0
-        for part in parts
-    )
-
-
-def has_turn(half):
-    """Whether an aligned sub-tree of a new half turns."""
-    sizes = [2**i for i in range(1, len(half).bit_length())]
-    return any(turns(half[k : k + s]) for s in sizes for k in range(0, len(half), s))
-
-
-# %%
-def one_tree(theta, step, max_depth, generator):
-    """Grow a path from θ until it turns; return the position of one of its states."""
-    path = [(theta, torch.randn(theta.shape, generator=generator))]
-    chosen = theta
-    coins, _ = torch.rand((2, max_depth, 1), generator=generator)
-    for coin in coins:
-        if coin < 0.5:
-            path = [(theta, -r) for theta, r in reversed(path)]
-        half, state = [], path[-1]
-        for k, luck in enumerate(torch.rand(len(path), 1, generator=generator), 1):
-            state = step(*state)
-            half.append(state)
-            if luck < 1 / k:  # each of the new states is as likely
-                candidate = state[0]
-        if has_turn(half):
-            break
-        path, chosen = path + half, candidate
-        if turns(path):
-            break
-    return chosen
-
-
-# %% [markdown]
-# `SGNUTS` in the package does this for many chains; `weights="energy"` and `integrator="drift_kick"` give the report's version back.
-# The report does not say in detail how it chooses a state (p. 14), so these weights are our reading. Its program uses $e^{-H}$ within a new half and then always moves there ({doc}`/book/appendix/errata`).
-#
-# Here are the rows of the scoreboard in the bowl, measured and exact: 0.5 with the weights of NUTS and 1 with equal weights.
-# Both keep the momentum from tree to tree; `one_tree` draws a fresh one.
-# The report's sampler, as we read it, draws fresh momenta, which bring some of the heat back: the weights then give about 0.74. It also drifts first, which violates {eq}`eq-flip-balance` by order $\varepsilon$ and widens what the weights make too narrow, to about 0.77; these two have no closed form.
-
-# %% tags=["hide-input"]
-show_scoreboard(13)
-for (weights, kept), name in (
-    ((True, True), "sgnuts-weighted"),
-    ((False, True), "sgnuts"),
-):
-    means = trees[weights, kept].square().mean(0)
-    claim(
-        f"Measured variance in the bowl, {name}, momentum kept",
-        means.mean(),
-        near=exact_variance(name),
-        standard_error=means.std() / len(means) ** 0.5,
-        because="the theorem; 2,000 chains",
-    )
-claim(
-    "Measured variance in the bowl, weights of NUTS, fresh momenta",
-    trees[True, False].square().mean(),
-    near=0.74,
-    within=0.05,
-    because="it was 0.73 to 0.76 in eight runs",
-)
-noisy_bowl, start = NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(2_000, 1)
-for name, settings, near in (
-    ("as we read the report", dict(weights="energy", integrator="drift_kick"), 0.77),
-    ("corrected", dict(), 1.0),
-):
-    kernel = SGNUTS(0.1, 0.5, 0.2, max_depth=8, **settings)
-    draws = sample(kernel, noisy_bowl, start, num_samples=30, warm_up=10, seed=13)
-    claim(
-        f"Variance in the bowl by the package, fresh momenta, {name}",
-        draws.samples.square().mean(),
-        near=near,
-        within=0.08,
-        because="standard deviations of 0.011 and 0.013 in ten runs",
-    )
-torch.set_default_dtype(torch.float64)  # in which rounding decides nothing
-differences, well = [], NoisyGradient(DoubleWell(), 4.0)
-for seed in range(20):
-    kernel, generator = SGNUTS(0.1, 0.5, 0.2, max_depth=6), torch.Generator()
-    here = torch.full((1, 1), -1 + seed / 10)
-    state = kernel.init(well, here, generator.manual_seed(seed))
-    state, _ = kernel.step(well, state, generator)
-    by_hand = one_tree(
-        here,
-        lambda theta, r: palindromic_step(theta, r, well, generator),
-        6,
-        generator.manual_seed(seed),
-    )
-    differences.append(float((by_hand - state.position).abs().max()))
-torch.set_default_dtype(torch.float32)
-claim(
-    "Largest difference between the plain lines and the package, twenty trees",
-    max(differences),
-    at_most=1e-9,
-    because="the same moves on the same random numbers; rounding in double precision",
-    kind="exact",
-)
-
-# %% [markdown]
 # ## Is it worth it?
 #
 # The corrected sampler is as accurate as SGHMC.
@@ -401,9 +410,9 @@ claim(
 #
 # ## Change it
 #
-# * In `one_tree` set `if luck < 1 / k:` to `if k == 1:`, always the first new state: the plain lines differ from the package, and the claim shows ✗.
-# * Set `SGNUTS(0.1, 0.5, 0.2, max_depth=8, **settings)` to `SGNUTS(0.1, 0.5, 0.0, max_depth=8, **settings)`: nothing is subtracted for the gradient's noise, and both claims on the package's variances show ✗.
-# * In `palindromic_step` set `friction=0.5` to `friction=1.0`: the variances of the two rows stay 0.5 and 1, because the theorem holds for any friction; the one with fresh momenta falls, because the energy wanders further along a path. The comparison of the plain lines with the package, which keeps its friction, shows ✗.
+# * In the first visible cell set `pi` to `[0.1, 0.1, 0.8]`: {numref}`fig-twice-chosen` shows what squaring does to a state that is rare.
+# * In `palindromic_step` set `friction=0.5` to `friction=1.0`: both rows stay where they are, because the theorem holds for any friction.
+# * Let `sgnuts` draw a fresh momentum for every path, by `state = state[0], torch.randn(1, generator=generator)` before `grow`: the first row rises to about three quarters, and the second stays.
 #
 # ## Exercises
 #
@@ -452,15 +461,12 @@ flows.advance(flows.sghmc(0.1, 3.0), *flipped, DoubleWell().gradient, generator)
 generator.set_state(state)
 xi = -((2 * 3.0 * 0.1) ** 0.5) * torch.randn(5, 1, generator=generator)
 written = my_backward_step(theta, r, DoubleWell().gradient, xi, 0.1, 3.0)
-claim(
-    "Largest difference between the written backward step and flip, step, flip",
-    max(
-        float((written[0] - flipped[0]).abs().max()),
-        float((written[1] + flipped[1]).abs().max()),
-    ),
-    at_most=1e-5,
-    because="the same arithmetic; rounding",
+check(
+    "backward",
+    max((written[0] - flipped[0]).abs().max(), (written[1] + flipped[1]).abs().max()),
+    at_most(1e-5),
     kind="exact",
+    says="Largest difference between the solution's step and flip, step, flip",
 )
 
 # %% [markdown]
@@ -479,13 +485,17 @@ claim(
 # ```{exercise}
 # :label: ex-sgnuts-kept
 #
-# With equal weights, may the momentum be kept from tree to tree? Which momentum, if the chosen state lies to the left of the start?
+# ★★ **Diagnose.**
+# Somebody samples a posterior by SGNUTS with $\hat B = B$. All standard deviations come out at 0.87 of the right ones, $\hat R$ is 1.00, and half of the step size changes nothing.
+# Which of these is the cause: the step size, a noise estimate that is too large, or the weights of NUTS with fresh momenta? Which one run decides?
 # ```
 #
 # ```{solution} ex-sgnuts-kept
 # :class: dropdown
 #
-# Yes: the theorem is about $z = (\theta, r)$. The momentum is that of the film run forward, also for states that were reached backward; a state that was computed by flipping has to be flipped back.
+# The step size is not, because half of it changes nothing.
+# $0.87^2 = 0.76$ is what weights of NUTS with fresh momenta give, but it may also be a temperature $(C - \hat B + B)/C$ of 0.76, by an estimate that is too large.
+# A run with $\hat B = 0$ and four times the friction decides: without the weights its variance is $1 + B/C$ times the right one, a little too large, whereas the weights still make it too small.
 # ```
 #
 # ## Further reading

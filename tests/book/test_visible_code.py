@@ -24,6 +24,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "theta = theta + step_size * r",
         "theta = theta + step_size / 2 * r",
     ),
+    "sgnuts": (
+        {"sgnuts-weighted", "sgnuts"},
+        "gradient = theta + variance**0.5 * noise",
+        "gradient = theta + variance * noise",
+    ),
 }
 
 
