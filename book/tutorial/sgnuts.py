@@ -9,7 +9,7 @@
 # # SGNUTS: an error found and corrected
 #
 # ```{div} page-head
-# Page 12 of 12 · 25 minutes to read, 15 to play · Running: about 12 seconds
+# Page 12 of 12 · 31 minutes to read, 15 to play · Running: about 12 seconds
 # ```
 #
 # ```{index} ! SGNUTS

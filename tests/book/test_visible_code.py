@@ -26,8 +26,8 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
     ),
     "sgnuts": (
         {"sgnuts-weighted", "sgnuts"},
-        "gradient = theta + variance**0.5 * noise",
-        "gradient = theta + variance * noise",
+        "r = ((1 - half) * r",
+        "r = ((1 + half) * r",
     ),
 }
 
