@@ -8,7 +8,8 @@ write   set the minutes that the heads of the pages state
 Words are those of text, captions and tables, folded notes included; no word is a
 formula, code, a claim, an exercise or its solution. A reference to a place counts as two
 words, one to a page as its title. Minutes are (words / 150 + 45 seconds for each display
-formula and figure + shown lines / 15) times 1.3. Code lines are not blank; all lines are
+formula and figure + shown lines / 15) times 1.3, and 5 seconds for each formula in a
+sentence and 2 minutes for each proof that is not folded. Code lines are not blank; all lines are
 those of the notebook, folded or not, and of the helpers in booklib that no other page
 and no other program needs. Tables that code makes, and claims, are read from the
 notebook beside the script; where that is older than the script's code (marked *) there
@@ -32,6 +33,7 @@ from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS, LINES, SECONDS, AGAIN = 150, 15, 45, 1.3  # AGAIN: a page is read 1.3 times
+FORMULAS, PROOFS = 5, 2  # seconds for one in a sentence; minutes for a proof
 OTHERS = ("experiments", "benchmarks", "coursework", "lab", "tools")
 OPTIONAL = "figures_of_the_paper"  # of the tutorial's pages
 
@@ -60,12 +62,19 @@ class Page(NamedTuple):
     claims: int = 0
     exercises: int = 0
     current: bool = True
+    formulas: int = 0  # within sentences
+    proofs: int = 0
+
+    @property
+    def straight(self) -> float:
+        """Say how many minutes the text takes where formulas are words and proofs text."""
+        straight = self.words / WORDS + self.pauses * SECONDS / 60 + self.shown / LINES
+        return AGAIN * straight
 
     @property
     def minutes(self) -> float:
-        """Say how long the page takes to read, without playing."""
-        straight = self.words / WORDS + self.pauses * SECONDS / 60 + self.shown / LINES
-        return AGAIN * straight
+        """Say how long the page takes to read with a pencil, without playing."""
+        return self.straight + self.formulas * FORMULAS / 60 + self.proofs * PROOFS
 
 
 # Text ---------------------------------------------------------------------------------
@@ -76,7 +85,7 @@ class Text:
 
     def __init__(self, place: Path):
         self.place, self.words, self.pauses = place, 0, 0
-        self.shown, self.exercises = 0, 0
+        self.shown, self.exercises, self.formulas, self.proofs = 0, 0, 0, 0
 
     def read(self, text: str, folded: bool = False) -> None:
         """Count a text, block by block."""
@@ -116,6 +125,7 @@ class Text:
             self.exercises += kind == "exercise"
         elif title.strip() != "page-head":
             self.pauses += kind in PICTURES
+            self.proofs += kind == "prf:proof" and not folded
             if kind not in PICTURES:
                 self.words += len(WORD.findall(self.plain(title)))
             self.read("\n".join(lines), folded)
@@ -126,7 +136,9 @@ class Text:
             r"^\([\w-]+\)=$|^%.*$|<!--.*?-->|<[/\w][^>`]*>(?!`)", "", text, flags=re.M
         )
         text = ROLE.sub(lambda role: f" {said(role[1], role[2])} ", text)
-        text = re.sub(r"(?<!\\)\$[^$]*\$|`+[^`]*`+|\[\^[\w-]+\]", " ", text)
+        text, formulas = re.subn(r"(?<!\\)\$[^$]*\$", " ", text)
+        self.formulas += formulas
+        text = re.sub(r"`+[^`]*`+|\[\^[\w-]+\]", " ", text)
         self.pauses += len(re.findall(r"!\[", text))
         return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
@@ -215,6 +227,8 @@ def count(path: Path, helpers: int = 0) -> Page:
         len(claims),
         text.exercises,
         outputs is not None,
+        text.formulas,
+        text.proofs,
     )
 
 
@@ -297,12 +311,14 @@ def length(node: ast.stmt, lines: list[str]) -> int:
 def helpers(root: Path = ROOT) -> dict[Path, int]:
     """Count for each page the lines of what it alone uses of booklib."""
     uses, lengths = {}, {}
-    for path in sorted((root / "booklib").glob("*.py")):
+    for path in sorted((root / "booklib").rglob("*.py")):
         tree, lines = ast.parse(path.read_text()), path.read_text().splitlines()
         own, imported = {name for name, _ in defined(tree)}, imports(tree)
+        module = ".".join(path.relative_to(root / "booklib").with_suffix("").parts)
+        module = module.removesuffix(".__init__")
         for name, node in defined(tree):
-            uses[path.stem, name] = names_in(node, path.stem, own, imported)
-            lengths[path.stem, name] = length(node, lines)
+            uses[module, name] = names_in(node, module, own, imported)
+            lengths[module, name] = length(node, lines)
     users: dict[Name, set] = {name: set() for name in uses}
     pages = book.executed_pages(root)
     programs = [path for folder in OTHERS for path in (root / folder).rglob("*.py")]

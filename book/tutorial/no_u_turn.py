@@ -10,6 +10,8 @@
 #
 # ```{div} page-head
 # Page 11 of 12 · 26 minutes to read, 10 to play · Running: about 8 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! NUTS, ! no-U-turn sampler

@@ -10,6 +10,8 @@
 #
 # ```{div} page-head
 # Page 12 of 12 · 31 minutes to read, 15 to play · Running: about 12 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! SGNUTS

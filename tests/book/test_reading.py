@@ -23,7 +23,7 @@ FINISHED = (
     "book/tutorial/sgnuts",
 )
 WORDS, MINUTES, CODE, CLAIMS, EXERCISES = 2_200, 35, 300, 15, 3
-WHOLE = 6 * 60  # minutes for the twelve
+WHOLE = 6 * 60  # minutes for the twelve, formulas and proofs apart
 
 PAGE = """# %% [markdown]
 # # Three words here
@@ -48,6 +48,9 @@ PAGE = """# %% [markdown]
 # | a table | with |
 # | --- | ---: |
 # | four words | |
+#
+# ```{prf:proof}
+# ```
 #
 # ```{admonition} A fold
 # :class: dropdown
@@ -150,7 +153,9 @@ def test_a_page_whose_counts_are_known(page):
     assert (found.claims, found.exercises) == (2, 1)
     assert not found.current  # there is no notebook, of which tables would be read
     straight = found.words / 150 + 3 * 0.75 + 5 / 15
-    assert found.minutes == pytest.approx(1.3 * straight)
+    assert found.straight == pytest.approx(1.3 * straight)
+    assert (found.formulas, found.proofs) == (2, 1)
+    assert found.minutes == pytest.approx(found.straight + 2 * 5 / 60 + 2)
 
 
 def test_tables_and_claims_are_those_of_the_notebook(page):
@@ -249,7 +254,7 @@ def test_a_finished_page_keeps_the_limits():
 def keeps_the_limits(page):
     return (
         page.words <= WORDS
-        and page.minutes <= MINUTES
+        and page.straight <= MINUTES
         and page.code <= CODE
         and page.claims <= CLAIMS
         and page.exercises <= EXERCISES
@@ -258,7 +263,7 @@ def keeps_the_limits(page):
 
 def test_one_more_of_anything_is_over_the_limits():
     full = reading.Page(WORDS, 10, 50, CODE, CLAIMS, EXERCISES)
-    assert full.minutes < MINUTES and keeps_the_limits(full)
+    assert full.straight < MINUTES and keeps_the_limits(full)
     for kind in ("words", "code", "claims", "exercises"):
         assert not keeps_the_limits(full._replace(**{kind: getattr(full, kind) + 1}))
     assert not keeps_the_limits(full._replace(pauses=20))
@@ -266,4 +271,4 @@ def test_one_more_of_anything_is_over_the_limits():
 
 def test_the_finished_pages_together_keep_the_weekend():
     done = [reading.pages()[name] for name in reading.twelve() if name in FINISHED]
-    assert sum(page.minutes for page in done) <= WHOLE
+    assert sum(page.straight for page in done) <= WHOLE
