@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -29,11 +29,10 @@ def convert(
     name: str = "position",
     posterior: Any = None,
     predictive: Mapping[str, Callable[[Tensor], Tensor]] | None = None,
-    coords: Mapping[str, Any] | None = None,
-    dims: Mapping[str, Sequence[str]] | None = None,
+    **form: Any,
 ) -> Any:
     """Convert draws, as :meth:`sgmc.door.draws.Draws.to_arviz` does, which says what
-    the arguments are.
+    the arguments are; those of the form, ``coords`` and ``dims``, go to ArviZ.
     """
     check_instance("name", name, str, '"position"')
     example = '{"y": lambda position: ...}'
@@ -44,10 +43,7 @@ def convert(
     import arviz  # which takes a second, and is an extra
 
     statistics = {_NAMES.get(key, key): x for key, x in draws.statistics.items()}
-    groups: dict[str, Any] = {
-        "posterior": draws.by_name(name),
-        "sample_stats": statistics,
-    }
+    groups = {"posterior": draws.by_name(name), "sample_stats": statistics}
     if posterior is not None:
         check_instance("posterior", posterior, DataPotential, "LinearRegression()")
         dim = _positions(draws).shape[-1]
@@ -82,9 +78,8 @@ def convert(
     attributes = {"inference_library": "sgmc", **made}
     if arviz.__version__.startswith("0."):
         groups["posterior_attrs"] = attributes
-        return arviz.from_dict(**groups, coords=coords, dims=dims)
-    attributes = {"posterior": attributes}
-    return arviz.from_dict(groups, attrs=attributes, coords=coords, dims=dims)
+        return arviz.from_dict(**groups, **form)
+    return arviz.from_dict(groups, attrs={"posterior": attributes}, **form)
 
 
 def _positions(draws: Draws) -> Tensor:

@@ -3,7 +3,6 @@ that the virial theorem gives, with how far chance takes it.
 """
 
 import math
-from typing import NamedTuple
 
 import torch
 from scipy.special import ndtri, stdtrit
@@ -136,18 +135,12 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
 
 
-class Ratios(NamedTuple):
-    """Means of some virial products, and which of them are off."""
-
-    means: Tensor  #: (k,)
-    errors: Tensor  #: their standard errors, (k,)
-    off: Tensor  #: whether a mean is off by more than a fifth and than chance, (k,)
-
-
-def ratios(products: Tensor, samples: Tensor | None = None) -> Ratios:
-    """Tell which means of virial products ``(num_samples, chains, k)`` are off from 1
-    by more than a fifth, and by more than chance explains in one run of two million,
-    whatever their number k.
+def ratios(
+    products: Tensor, samples: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute the means ``(k,)`` of virial products ``(num_samples, chains, k)``, their
+    standard errors, and whether they are off from 1 by more than a fifth, and by more
+    than chance explains in one run of two million, whatever their number k.
 
     The standard error is that of stretches of the chains, or of the chains where
     stretches are not independent, because R̂ of the products, or of the coordinates'
@@ -159,7 +152,7 @@ def ratios(products: Tensor, samples: Tensor | None = None) -> Ratios:
 
     Example:
         >>> hot = 4 + torch.randn(100, 4, 1, generator=Generator().manual_seed(0))
-        >>> ratios(torch.cat([hot, 0.25 * hot], -1)).off
+        >>> ratios(torch.cat([hot, 0.25 * hot], -1))[2]
         tensor([ True, False])
     """
     number, chains, k = products.shape
@@ -187,4 +180,4 @@ def ratios(products: Tensor, samples: Tensor | None = None) -> Ratios:
     above, below = ((sign * products > FAR).sum((0, 1)).cpu() for sign in (1, -1))
     surplus = (above - below) * means.sign()
     far = (means.abs() > FAR) & (surplus > -ndtri(level) * (above + below).sqrt())
-    return Ratios(means, errors, off | far | means.isnan())
+    return means, errors, off | far | means.isnan()

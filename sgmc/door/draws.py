@@ -125,13 +125,12 @@ class Draws:
         # such as what is true of a draw
         values = values if values.is_floating_point() else in_double(values)
         weight = in_double(self.statistics[weights]).to(values)
-        if weight.ndim != 2:
+        right = (weight >= 0).all() and (weight.sum(0) > 0).all()
+        if weight.ndim != 2 or not right:
             raise ValueError(
-                "weights must be one number for each draw of a chain, but "
-                f"{weights!r} is {tuple(weight.shape)}"
+                f"weights {weights!r} must be one number of at least 0 for each draw "
+                f"of a chain, and not all 0, but they are {shown(weight)}"
             )
-        if not (weight >= 0).all() or not (weight.sum(0) > 0).all():
-            raise ValueError(f"weights {weights!r} must be at least 0, and not all 0")
         weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
         return (weight * values).sum(0) / weight.sum(0)
 
@@ -221,8 +220,8 @@ class Draws:
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
-        right = isinstance(runs, (list, tuple)) and bool(runs)
-        if not right or not all(isinstance(run, cls) for run in runs):
+        listed = runs if isinstance(runs, list | tuple) else ()
+        if not listed or not all(isinstance(run, cls) for run in listed):
             raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []
 
@@ -307,4 +306,4 @@ class Draws:
         """
         from sgmc.arviz import convert
 
-        return convert(self, name, posterior, predictive, coords, dims)
+        return convert(self, name, posterior, predictive, coords=coords, dims=dims)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from sgmc.checks import check_count, check_instance, shown
 from sgmc.door.draws import Draws
@@ -166,9 +166,10 @@ class _Run:
         except ERRORS as error:
             if self.done == 0:  # not where a chain went, but the call itself
                 raise
-            told = f"step {self.done + 1} failed with {type(error).__name__}: {error}\n"
-            told += "If it cannot be evaluated where a chain went, the step_size may be"
-            raise self.divergence(f"{told} too large") from error
+            raise self.divergence(
+                f"step {self.done + 1} failed with {type(error).__name__}: {error}\nIf "
+                "it cannot be evaluated where a chain went, the step_size is too large"
+            ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
             statistics = learned(info)
@@ -268,9 +269,8 @@ class _Run:
             raise self.divergence(
                 f"the position of {name_chains(broken)} stopped being finite, at or "
                 f"shortly before step {self.done}: the step_size of {self.kernel} is "
-                "too large for this potential, or the potential's gradient is not "
-                "finite where the chain went, or its density does not decay (a wrong "
-                "sign, or no prior)"
+                "too large, or the potential's gradient is not finite where the chain "
+                "went, or its density does not decay (a wrong sign, or no prior)"
             )
 
     def divergence(self, message: str) -> DivergenceError:
@@ -296,10 +296,7 @@ class _Run:
 
     def state_dict(self) -> dict[str, Any]:
         # clones, for a view would be written with all that it is a view of
-        samples, statistics = (
-            {name: value.clone() for name, value in each.items()}
-            for each in self.kept(self.num_drawn)
-        )
+        samples, statistics = tree_map(torch.clone, self.kept(self.num_drawn))
         return {
             "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,
