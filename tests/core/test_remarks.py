@@ -9,6 +9,7 @@ import warnings
 
 import arviz
 import pytest
+import scipy.stats
 import torch
 
 from sgmc import sample
@@ -23,6 +24,7 @@ from sgmc.diagnostics import (
 from sgmc.door.remarks import (
     LEAST,
     name_chains,
+    noise_cause,
     remark_disagreement,
     remark_growth,
     remark_order,
@@ -263,6 +265,7 @@ def test_beside_a_chain_that_stands_still_the_others_are_looked_at():
         (2, "chains 0 and 1"),
         (5, "chains 0, 1, 2, 3 and 4"),
         (6, "chains 0, 1, 2, 3, 4 and 1 other"),
+        (8, "chains 0, 1, 2, 3, 4 and 3 others"),
     ],
 )
 def test_chains_are_named(number, expected):
@@ -815,3 +818,325 @@ def test_a_rule_without_a_minibatch_for_every_chain_is_refused(rule, message):
     )
     with pytest.raises(ValueError, match=message):
         sample(SGLD(0.01), posterior, torch.zeros(3, 2), 5, progress=False)
+
+
+# Every number of a remark, and every limit, where the right ones are known
+
+
+def test_the_remark_on_disagreement_word_for_word():
+    """Chains that stand still in two places, or in as many on either side."""
+    modes = (
+        "the chains do not agree: R̂ is inf in the samples. {} stay{} around {}, and the "
+        "others around {}: these are separate modes, whose weights such chains cannot "
+        "tell, or some have not arrived"
+    )
+    for places, expected in (
+        ([1.0, 1, 7], modes.format("Chain 2", "s", 7, 1)),
+        ([7.0, 1, 7, 1], modes.format("Chains 1 and 3", "", 1, 7)),
+        ([5.0, 7, 7, 9, 21], modes.format("Chain 4", "s", 21, 7)),
+    ):
+        samples = torch.tensor(places).expand(LEAST, -1)
+        assert remark_disagreement({"": samples}) == [expected]
+
+
+def test_a_gap_is_three_standard_deviations_of_the_chains(generator):
+    noise = torch.randn(100, 4, generator=generator, dtype=torch.float64)
+    noise = (noise - noise.mean(0)) / noise.std(0) * torch.tensor([1.0, 1, 2, 2])
+    for gap, stays in ((2.9, False), (3.1, True)):  # of 1.58, from variances 1 and 4
+        apart = noise + torch.tensor([0.0, 0, 0, gap * 2.5**0.5])
+        (told,) = remark_disagreement({"": apart})
+        assert ("Chain 3 stays" in told) == stays
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_chains_are_near_their_starts_up_to_a_tenth_of_their_variance(place):
+    """In the coordinate that is told of, where they stand still."""
+    start = torch.zeros(4, 3, dtype=torch.float64)
+    start[:, place] = torch.tensor([-3.0, -1, 1, 3])
+    for off, near in ((0.0, True), (0.98, True), (1.02, False)):
+        moved = start.clone()
+        moved[:, place] += off * (0.1 * start[:, place].var()) ** 0.5
+        (told,) = remark_disagreement({"": moved.expand(50, -1, -1)}, start)
+        assert f"coordinate {place} of the samples, and over 1.5 in 1 of 3" in told
+        assert ("near their starts" in told) == near
+
+
+def test_a_coordinate_that_stands_still_hides_no_other(generator):
+    values = torch.randn(200, 4, 3, generator=generator)
+    values[..., 1] = 0.0
+    assert remark_disagreement({"": values}) == []
+    values[:, 3, 2] += 30
+    bad = {"one": values, "whole": torch.zeros(200, 4).long(), "two": values[..., 2]}
+    one, two = remark_disagreement(bad)
+    assert "coordinate 2 of 'one', and over 1.1 in 1 of 3" in one
+    assert "R̂ is" in two and " in 'two'. Chain 3" in two
+
+
+def test_widths_are_distances_from_the_mean_of_all_chains(generator):
+    noise = torch.randn(200, 4, generator=generator, dtype=torch.float64)
+    values = noise * torch.tensor([1.0, 1, 1, 20]) + torch.tensor([0.0, 0, 3, 0])
+    right, own = (
+        float(split_r_hat((values - centre).abs()[..., None]))
+        for centre in (values.mean(), values.mean(0))
+    )
+    assert f"{right:.2f}" != f"{own:.2f}"
+    (told,) = remark_disagreement({"": values})
+    assert f"R̂ is {right:.2f} in the samples" in told
+
+
+def test_growth_is_of_logarithms_from_ten_steps_on():
+    signs = torch.arange(21) % 2 - 0.5
+
+    def told(sizes):
+        steps = (
+            torch.tensor([0.0, *sizes], dtype=torch.float64) * signs[: len(sizes) + 1]
+        )
+        return "".join(remark_growth(steps.cumsum(0)[:, None, None]))
+
+    assert "grew 512-fold" in told(2.0 ** torch.arange(10))
+    assert told(2.0 ** torch.arange(9)) == ""
+    # the first two have a mean of one on the logarithmic scale, and of five otherwise
+    later = [x for k in range(9) for x in (2.0 + k, 2.0 + k)]
+    assert told([0.1, 10.0, *later]) == ""
+    assert "grew 12-fold" in told([0.1, 10.0, *later[:-2], 12.0, 12.0])
+
+
+class Drawn(Potential):
+    """∇Ũ(θ; ω) = aθ + ω, with ω = 1, 2, 4 ... in both coordinates; it may be infinite
+    in one, and it works in place.
+    """
+
+    dim, drawn, infinite = 2, 0, False
+
+    def fresh_minibatch(self, position, generator):
+        self.drawn += 1
+        return 2.0 ** (self.drawn - 1)
+
+    def gradient_given(self, position, minibatch):
+        found = position.mul_(torch.tensor([2.0, 3.0])) + minibatch
+        if self.infinite and minibatch == 1:
+            found[position[:, 1] == 0.75, 1] = math.inf
+        return found
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+def test_virial_products_are_those_of_their_formula(infinite, monkeypatch):
+    """(θ − c)·(∇Ũ(θ; ω) − ∇Ũ(c; ω) + the mean of ∇Ũ(c; ·))/T; what is infinite at c is
+    left out.
+    """
+    monkeypatch.setattr(Drawn, "infinite", infinite)
+
+    def expected(samples, centre, first=0):
+        noise = 2.0 ** (first + torch.arange(len(samples)))[:, None, None]
+        at, there = (x * torch.tensor([2.0, 3.0]) + noise for x in (samples, centre))
+        there = torch.where((centre == 0.25) & (noise == 1) & infinite, 0, there)
+        return (samples - centre) * (at - there + there.mean(0)) / 0.5
+
+    samples = torch.tensor([[[1.0, 5], [0, 1], [-1, -6]], [[3, 2], [1, 1], [-3, 0]]])
+    centre = torch.tensor([[-0.75, -1], [0, 0.25], [1.25, 2.25]])
+    before = samples.clone()
+    products = virial_products(Drawn(), samples, generator_of(0), 0.5)
+    torch.testing.assert_close(products, expected(samples, centre))
+    ratio = virial_ratio(Drawn(), samples, generator_of(0), 0.5)
+    torch.testing.assert_close(ratio, products.mean(-1))
+    assert torch.equal(samples, before)
+    # of one chain the other half
+    monkeypatch.setattr(Drawn, "infinite", False)
+    infinite = False
+    alone = torch.tensor([[1.0, 5], [0, 1], [2, 2], [-1, 4], [1, 0]])[:, None]
+    products = virial_products(Drawn(), alone, generator_of(0), 0.5)
+    first, second = alone.tensor_split(2)
+    torch.testing.assert_close(products[:3], expected(first, second.mean(0)))
+    torch.testing.assert_close(products[3:], expected(second, first.mean(0), 3))
+
+
+def test_the_mean_and_its_error_are_those_of_stretches():
+    """Of two chains of 25 samples ten stretches each, of two; the rest is left out."""
+    values = torch.arange(25.0)[:, None].square() + torch.tensor([0.0, 1e3])
+    mean, error, degrees = mean_and_error(values)
+    parts = values[:20].double().view(10, 2, 2).mean(1)
+    assert mean == pytest.approx(float(parts.mean())) and degrees == 19
+    assert error == pytest.approx(float(parts.std()) / 20**0.5)
+    assert mean_and_error(torch.arange(7.0)[:, None])[2] == 6
+    assert mean_and_error(torch.arange(7.0).expand(3, 7))[2] == 20
+
+
+def limit_of(degrees, number=1):
+    """|t| that one of so many exceeds by chance in one of 1/5.7e-7 runs."""
+    return float(-scipy.stats.t.ppf(5.7e-7 / 2 / number, degrees))
+
+
+# ±1 by turns, of stretches, so that the standard error of a mean of 40 is 1/√39
+SIGNS = (-1.0) ** torch.arange(10, dtype=torch.float64).repeat_interleave(10)
+
+
+@pytest.mark.parametrize("k", [1, 6])
+def test_the_limit_is_that_of_student_for_all_coordinates_together(k):
+    """Below 1 the error is divided by the mean; and 0.2 is never off."""
+    signs = SIGNS[:, None, None].expand(-1, 4, k)
+    for mean in (1.3, 0.7):
+        usual = 0.3 * min(mean, 1) * 39**0.5 / limit_of(39, k)
+        for far, told in ((0.98, False), (1.02, True)):
+            found = ratios(mean + usual / far * signs)
+            assert found.off.tolist() == [told] * k
+            torch.testing.assert_close(
+                found.errors[0] * 39**0.5, found.errors[0] * 0 + usual / far
+            )
+    for mean, told in ((1.21, True), (1.19, False), (0.79, True), (0.81, False)):
+        assert ratios(mean + 1e-3 * signs).off.tolist() == [told] * k
+
+
+def test_the_limit_of_slow_chains_is_that_of_their_means():
+    """Four that hardly move, with a standard error of 1/√3: three degrees of freedom.
+    It is enough that the samples are slow; one chain alone tells nothing.
+    """
+    places = torch.tensor([-1.0, 1, -1, 1], dtype=torch.float64)[:, None]
+    quick, slow = SIGNS[:, None, None].expand(-1, 4, 1), places.expand(100, -1, -1)
+    slow = slow + 0.01 * quick
+    for far, told in ((0.98, False), (1.02, True)):
+        width = 0.5 * 3**0.5 / limit_of(3) / far
+        assert ratios(1.5 + width * slow).off.tolist() == [told]
+        hidden = 1.5 + width * (places + 10 * quick)
+        assert ratios(hidden, slow).off == told and ratios(hidden).off
+    assert ratios(1.5 + 0.01 * quick[:, :1]).off
+    assert not ratios(1.5 + 0.01 * quick[:, :1], torch.arange(100.0)[:, None, None]).off
+
+
+def test_a_mean_below_zero_is_no_slow_chain():
+    """Averaged over coordinates; a coordinate by itself may have one."""
+    slow = torch.linspace(-1, 1, 100, dtype=torch.float64)[:, None, None]
+    slow = slow.expand(-1, 4, -1) * torch.tensor([1.0, -1, 1, -1])[:, None]
+    assert ratios(-1 + 0.1 * slow).off
+    places = torch.tensor([-1.4, -0.6, -1.4, -0.6])[:, None].expand(100, -1, -1)
+    assert ratios(places).off
+    assert not ratios(places, places).off
+
+
+def test_few_samples_have_no_ratio_but_a_far_one():
+    signs = (-1.0) ** torch.arange(20)
+    for number, told in ((19, False), (20, True)):
+        assert ratios(3 + 0.01 * signs[:number, None, None]).off == told
+    # 5.0011 standard deviations of as many signs as there are products beyond 10
+    for chains, number, told in ((5, 5, False), (2, 13, True), (1, 19, False)):
+        assert ratios(torch.full((number, chains, 1), 11.0)).off == told
+        assert ratios(torch.full((number, chains, 1), -11.0)).off == told
+        assert not ratios(torch.full((number, chains, 1), 9.9)).off
+    many = torch.full((13, 2, 9), 11.0)
+    assert not ratios(many).off.any()
+    # four of forty on the other side: 32 is 5.06 times √40, and 28 less than five
+    products = torch.full((2, 20, 1), 100.0)
+    for others, told in ((2, True), (3, False)):
+        products[:, :others] = -11.0
+        assert ratios(products).off == told
+    assert ratios(torch.full((5, 1, 1), math.nan)).off
+
+
+def test_a_remark_on_the_width_word_for_word():
+    ones = torch.ones(100, 4, 3, dtype=torch.float64)
+    signs = SIGNS[:, None].expand(-1, 4)
+    says = lambda place: f"Cause {place}."
+    all_wide, one_narrow, two_wide = ones * 2, ones.clone(), ones.clone()
+    one_narrow[..., 1], two_wide[..., 0], two_wide[..., 2] = 0.5, 3, 4
+    two_wide[..., 2] += signs / 2
+    assert remark_virial(ones, ones) == []
+    assert remark_virial(all_wide, ones, says) == [
+        "the samples are too wide: the mean of (θ − c)·∇U(θ)/(T·dim) is 2 ± 0, where "
+        "samples of exp(−U/T) have 1. Cause None."
+    ]
+    assert remark_virial(all_wide, ones)[0].endswith(
+        "1. Halve the step_size, and compare"
+    )
+    longer = "Take more samples, a longer warm_up, or a kernel that moves further"
+    assert remark_virial(one_narrow, ones, says) == [
+        "the samples are too narrow in coordinate 1, as 1 of 3: the mean of "
+        "(θ − c)·∂U(θ)/T is 0.5 ± 0, where samples of exp(−U/T) have 1. "
+        f"{longer}; then halve the step_size, and compare"
+    ]
+    still, ones = ones, ones.repeat(1, 1, 2)
+    (told,) = remark_virial(two_wide[..., [0, 0, 2, 1, 1, 1]], ones, says)
+    assert told == (
+        "the samples are too wide in coordinate 2, as 3 of 6: the mean of "
+        f"(θ − c)·∂U(θ)/T is 4 ± {0.5 / 39**0.5:.1g}, where samples of exp(−U/T) have "
+        "1. Cause 2."
+    )
+    # of four of six their mean tells
+    (told,) = remark_virial(two_wide[..., [0, 0, 2, 0, 1, 1]], ones, says)
+    assert (
+        told.startswith("the samples are too wide: the mean") and "Cause None" in told
+    )
+    (told,) = remark_virial(-still[..., :1], still[..., :1], says)
+    assert (
+        told.startswith("the samples are too narrow: ") and "U falls outwards" in told
+    )
+    (told,) = remark_virial(math.nan * ones, ones, says)
+    assert told.startswith("the samples are too wide: ") and "U falls outwards" in told
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_share_of_the_samples_outside_is_of_every_fourth_of_a_hundred(dtype):
+    """What overflows is no border of the support."""
+
+    class Bounded(Gaussian):
+        def energy(self, position):
+            inside = (position.abs() < 100).all(-1) | (position.abs() > 1e20).any(-1)
+            return torch.where(inside, super().energy(position), math.inf)
+
+    draws = torch.randn(200, 4, 2, generator=generator_of(0), dtype=dtype)
+    target = Bounded(torch.eye(2, dtype=dtype))
+    draws[:100] = 300.0  # not looked at
+    assert remark_target(SGLD(0.1), target, draws, 0) == []
+    draws[-3:, 1] = 200.0
+    assert "not finite" not in "".join(remark_target(SGLD(0.1), target, draws, 0))
+    draws[-8:, 1] = 200.0  # the last two of 25, of one of four chains
+    (told,) = remark_target(SGLD(0.1), target, draws, 0)
+    assert told.startswith("the energy is not finite in 2% of the samples")
+    draws[150:] = 1e25 * torch.randn(50, 4, 2, generator=generator_of(0), dtype=dtype)
+    assert "too wide" in "".join(remark_target(SGLD(0.1), target, draws, 0))
+
+
+def test_what_the_noise_says_word_for_word():
+    """εV/2 is 2, or of three coordinates 1, 2 and 6."""
+    equal, variances = torch.tensor(40.0), torch.tensor([20.0, 40.0, 120.0])
+
+    def said(variance, place=None, temperature=1.0, step_size=0.1, **settings):
+        kernel = SGHMC(step_size, temperature=temperature, **settings)
+        target = NoisyGradient(Gaussian.standard(3), variance)
+        start = torch.zeros(2, 3)
+        return noise_cause(kernel, target, start, generator_of(0), place)
+
+    begins = "½εV̂, the noise of the gradients, is about {:.2g}, "
+    estimate = begins + (
+        "and the noise_estimate {:.2g}: give this one, which depends on step_size and "
+        "batch size, or OnlineNoise()"
+    )
+    friction = begins + (
+        "more than the friction, {:.2g}: raise the friction, or take a smaller "
+        "step_size or a larger batch"
+    )
+    known = dict(friction=9.0, noise_estimate=1.59)
+    assert said(equal, **known) == (estimate.format(2, 1.59), False)
+    assert said(equal, friction=9.0, noise_estimate=1.61) == ("", False)
+    assert said(equal, friction=2.1, noise_estimate=OnlineNoise()) == ("", False)
+    for factor, hot in ((1.01, True), (0.99, False)):
+        for temperature in (1.0, 4.0):
+            limit = 1 / factor / temperature
+            expected = friction.format(2, limit * temperature), hot
+            assert said(equal, friction=limit, temperature=temperature) == expected
+    assert said(equal, friction=1.99)[0] == friction.format(2, 1.99)
+    assert said(equal, friction=2.01, noise_estimate=1.9) == ("", False)
+    # of one coordinate, or averaged over all
+    for diagonal in (
+        torch.tensor([3.0, 1.5, 9.0]),
+        torch.diag(torch.tensor([3.0, 1.5, 9.0])),
+    ):
+        given = dict(friction=diagonal, noise_estimate=diagonal / 9)
+        assert said(variances, 1, **given) == (friction.format(2, 1.5), False)
+        assert said(variances, 2, **given) == (estimate.format(6, 1), False)
+        assert said(variances, None, **given) == (estimate.format(3, 0.5), False)
+    assert said(variances, 2, friction=2.9) == (friction.format(6, 2.9), True)
+    # where there is no step of one size, no friction, or no noise that is known
+    assert said(equal, step_size=lambda step: 0.1, friction=0.1) == ("", False)
+    target, start = NoisyGradient(Gaussian.standard(3), equal), torch.zeros(2, 3)
+    assert noise_cause(SGLD(0.1), target, start, generator_of(0)) == ("", False)
+    unknown = noise_cause(SGHMC(0.1, 0.1), Drawn(), torch.zeros(2, 2), generator_of(0))
+    assert unknown == ("", False)
