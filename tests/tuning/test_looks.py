@@ -1,6 +1,7 @@
 """Modes, ratios of standard deviations, and half the step, where the answers are known."""
 
 import pytest
+import scipy.stats
 import torch
 
 from sgmc import sample
@@ -19,6 +20,7 @@ from sgmc.tuning import (
     standard_deviations,
 )
 from tests.checks import z_bound
+from tests.fakes import Box
 
 DOUBLE = torch.float64
 
@@ -182,3 +184,149 @@ def test_the_two_runs_are_independent_and_their_errors_add_up_as_such(monkeypatc
     looked = half_step(SGLD(0.5), Gaussian.standard(1), start, 20, **settings)
     assert seeds == [7, derived_seed(7, "half the step")] and seeds[0] != seeds[1]
     assert looked.means == -10 / 5
+
+
+def test_a_mode_is_sought_by_so_many_steps_of_a_line_search_and_no_more():
+    narrow = Gaussian(torch.diag(torch.tensor([1.0, 1e4])))
+    start = torch.tensor([[3.0, 50.0]], requires_grad=True)
+    assert find_mode(narrow, start, max_steps=1).abs().max() > 1
+    mode = find_mode(narrow, start, 50)
+    assert mode.abs().max() < 0.01 and not mode.requires_grad and start.grad is None
+    modes = find_mode(DoubleWell(), torch.tensor([[0.5], [-3.0], [30.0]]))
+    torch.testing.assert_close(modes, torch.tensor([[1.0], [-1], [1]]))
+    for wrong in (0, 2.5, None):
+        with pytest.raises(ValueError, match=rf"max_steps.*{wrong}"):
+            find_mode(narrow, start, wrong)
+    with pytest.raises(ValueError, match="position has 3 coordinates"):
+        find_mode(narrow, torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize("chain", [0, 1])
+def test_one_chain_without_a_mode_is_enough(chain, monkeypatch):
+    """With the place beyond all numbers, or its energy."""
+    for where in (float("inf"), 9.0, 0.5):
+        place = torch.full((2, 1), 0.5)
+        place[chain] = where
+        step = lambda self, _, to=place: self.param_groups[0]["params"][0].data.copy_(
+            to
+        )
+        monkeypatch.setattr(torch.optim.LBFGS, "step", step)
+        box = Box(float("inf") if where == 9.0 else 0.0)
+        if where == 0.5:
+            assert torch.equal(find_mode(box, torch.zeros(2, 1)), place)
+            continue
+        with pytest.raises(ValueError, match="no mode was found"):
+            find_mode(box, torch.zeros(2, 1))
+
+
+def test_standard_deviations_are_about_the_mean_of_the_other_run(generator):
+    make = lambda add: add + torch.randn(30, 5, 2, generator=generator, dtype=DOUBLE)
+    run, other = make(torch.tensor([3.0, 0])), 2 * make(torch.tensor([0.0, 1]))
+    ratio, error = standard_deviations(Draws(run), Draws(other))
+    centre = other.mean((0, 1))
+    ours, theirs = ((x - centre).square().mean(0) for x in (run, other))
+    torch.testing.assert_close(ratio, (ours.mean(0) / theirs.mean(0)).sqrt())
+    relative = (
+        ours.var(0) / 5 / ours.mean(0) ** 2 + theirs.var(0) / 5 / theirs.mean(0) ** 2
+    )
+    torch.testing.assert_close(error, ratio * relative.sqrt() / 2)
+    for given, name in (
+        ((run, Draws(other)), "run"),
+        ((Draws(run), other), "reference"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} must be of type Draws"):
+            standard_deviations(*given)
+
+
+def test_both_runs_are_what_was_asked_for(monkeypatch):
+    """Twice the steps where a step is the whole move."""
+    runs = []
+
+    def drawn(*given, **settings):
+        runs.append((*given, settings))
+        return Draws(torch.randn(20, 2, 1, generator=torch.Generator().manual_seed(1)))
+
+    monkeypatch.setattr(looks, "sample", drawn)
+    target, start = Gaussian.standard(1), torch.zeros(2, 1)
+    half_step(SGLD(0.5), target, start, 20)
+    half_step(
+        SGLD(0.5), target, start, 20, warm_up=3, thinning=4, seed=5, progress=False
+    )
+    settings = [
+        dict(warm_up=0, thinning=1, seed=0, progress=True),
+        dict(
+            warm_up=0, thinning=2, progress=True, seed=derived_seed(0, "half the step")
+        ),
+        dict(warm_up=12, thinning=4, seed=5, progress=False),
+        dict(
+            warm_up=24,
+            thinning=8,
+            progress=False,
+            seed=derived_seed(5, "half the step"),
+        ),
+    ]
+    for kernel, expected, run in zip([0.5, 0.25] * 2, settings, runs, strict=True):
+        assert str(run[0]) == str(SGLD(kernel)) and run[1:] == (
+            target,
+            start,
+            20,
+            expected,
+        )
+    wrong = [
+        (start, dict(warm_up=-1), "warm_up"),
+        (start, dict(thinning=0), "thinning"),
+        (start, dict(seed=0.5), "seed"),
+        (torch.zeros(2, 3), {}, "position has 3 coordinates"),
+    ]
+    for place, given, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            half_step(SGLD(0.5), target, place, 20, **given)
+    assert len(runs) == 4
+
+
+@pytest.mark.filterwarnings("ignore:the chains do not agree")
+def test_a_verdict_word_for_word(monkeypatch):
+    """The worst of all numbers counts, and the largest of all errors."""
+    start, target = torch.zeros(10, 2), Gaussian.standard(2)
+    limit = float(scipy.stats.t.ppf(1 - 1e-3 / 8, 9))
+    chance = f"{limit:.3g}, which 4 numbers exceed by chance once in 1,000 times"
+    draws = Draws(torch.randn(100, 10, 2, generator=torch.Generator().manual_seed(0)))
+    monkeypatch.setattr(looks, "sample", lambda *_, **__: draws)
+
+    def verdict(means, ratios, errors):
+        given = iter(
+            [
+                (torch.tensor(means), torch.tensor([3.0, 6])),
+                (torch.zeros(2), torch.tensor([4.0, 8])),
+            ]
+        )
+        monkeypatch.setattr(Draws, "mean_and_standard_error", lambda *_: next(given))
+        both = torch.tensor(ratios), torch.tensor(errors)
+        monkeypatch.setattr(looks, "standard_deviations", lambda *_: both)
+        found = half_step(SGLD(0.5), target, start, 20, progress=False)
+        assert found.limit == pytest.approx(limit) and found.kernel.step_size == 0.25
+        torch.testing.assert_close(
+            found.means, torch.tensor(means) / torch.tensor([5.0, 10])
+        )
+        z = (torch.tensor(ratios) - 1) / torch.tensor(errors)
+        torch.testing.assert_close(found.standard_deviations, z)
+        return str(found)
+
+    none = f"half the step makes no difference that can be seen: |z| is at most {{}}, below {chance}. A standard deviation that changes by {{:.0%}} would be seen"
+    changes = f"half the step changes the answer: |z| is {{}} for the {{}} of coordinate {{}}, above {chance}. Take half the step (kernel), and halve again"
+    assert verdict([5.0, -30], [1.2, 1.0], [0.1, 0.01]) == none.format(3, 0.1 * limit)
+    assert verdict([5.0, 10], [0.6, 1.0], [0.1, 0.15]) == none.format(4, 0.15 * limit)
+    assert verdict([5.0, -90], [1.2, 1.0], [0.1, 0.01]) == changes.format(9, "means", 1)
+    assert verdict([60.0, 0], [1.1, 0.0], [0.1, 0.05]) == changes.format(
+        20, "standard deviations", 1
+    )
+    hidden = "half the step tells nothing: a standard deviation that is 2 times"
+    assert verdict([0.0, 0], [1.0, 1], [0.01, 1.01 / limit]).startswith(hidden)
+    assert verdict([0.0, 0], [1.0, 1], [0.99 / limit, 0.01]).startswith(
+        "half the step makes"
+    )
+    for z, told in (
+        (0.99 * limit, "half the step makes"),
+        (1.01 * limit, "half the step changes"),
+    ):
+        assert verdict([5 * z, 0], [1.0, 1], [0.1, 0.1]).startswith(told)
