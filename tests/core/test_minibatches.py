@@ -519,3 +519,108 @@ def test_examples_from_all_over_the_data():
     late = torch.zeros(2**17)
     late[90_000] = 1.0
     assert 90_000 in spread((late,), 4)
+
+
+def test_rules_inside_of_others_are_counted_and_those_below_a_known_one():
+    class Biased(Fresh):
+        def indices(self, num_examples, batch_size, chains, seed, step):
+            return super().indices(num_examples // 2, batch_size, chains, seed, step)
+
+    for rule in (Held(3, Held(2, Chosen(cut=900))), Biased(), Held(2, Biased())):
+        with pytest.raises(ValueError, match="uniformly"):
+            check_rule(rule, 1_000, 50, 0)
+    check_rule(Held(3, Chosen(EQUAL)), 1_000, 50, 0)
+
+
+def test_chains_may_have_one_minibatch_where_there_are_few():
+    """Of 1,000,000 or fewer; of 23 examples there are 1,144,066 of nine."""
+
+    class Shared(Chosen):
+        def indices(self, num_examples, batch_size, chains, seed, step):
+            found = Fresh().indices(num_examples, batch_size, 1, seed, step)
+            return found.expand(chains, -1)
+
+    check_rule(Shared(), 22, 9, 0)
+    check_rule(Shared(), 23, 8, 0)
+    with pytest.raises(ValueError, match="gives all chains the same minibatch"):
+        check_rule(Shared(), 24, 9, 0)
+    with pytest.raises(ValueError, match=r"here \(2, 5\), but it returned \(2, 4\)"):
+        check_rule(
+            type(
+                "Few",
+                (),
+                {"indices": lambda self, n, size, *_: torch.zeros(2, size - 1)},
+            )(),
+            24,
+            5,
+            0,
+        )
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "expected"),
+    [(50, 800, "40"), (400, 400, "160"), (12, 2_000, "24")],
+)
+def test_a_count_is_of_some_forty_of_each_example(size, number, expected):
+    """In 400 minibatches at least and 2,000 at most."""
+    missing = Chosen((torch.arange(1_000) != 123).float())
+    message = f"example 123 came 0 times in {number} minibatches, where {expected} are"
+    with pytest.raises(ValueError, match=message):
+        check_rule(missing, 1_000, size, 0)
+    # e⁻²⁴ is a chance of less than one in ten million for a thousand examples, e⁻²² no
+    check_rule(missing, 1_000, 11, 0)
+
+
+class Composed:
+    """A rule that takes each tenth of a thousand examples as often as is said."""
+
+    replacement = True
+
+    def __init__(self, *times):
+        tenths = torch.arange(10).repeat_interleave(torch.tensor(times))
+        self.first, self.order = 100 * tenths, torch.arange(1_000)
+
+    def indices(self, num_examples, batch_size, chains, seed, step):
+        generator = torch.Generator().manual_seed(step)
+        shape = chains, len(self.first)
+        return self.order[self.first + torch.randint(100, shape, generator=generator)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_share_of_a_tenth_may_be_off_by_a_tenth(reverse):
+    """By its place, or by the values of a tensor; the one that is furthest off is told."""
+    order = torch.randperm(1_000, generator=torch.Generator().manual_seed(0))
+    data = torch.ones(1_000), torch.empty(1_000, 1)
+    data[1][order, 0] = -torch.arange(1_000.0)
+    name = "tensor 1 of the data" if reverse else "their place"
+    for more, told in ((9, None), (11, "1.11"), (-9, None), (-12, "0.88")):
+        times = [100] * 10
+        times[3] += more
+        times[5], times[6] = 100 - more // 2, 100 - (more - more // 2)
+        rule = Composed(*times)
+        rule.order = order if reverse else rule.order
+        if told is None:
+            check_uniform(rule, 1_000, 1_000, 0, data)
+            continue
+        with pytest.raises(ValueError, match="uniformly") as error:
+            check_uniform(rule, 1_000, 1_000, 0, data)
+        place = 7 if reverse else 4
+        by = f"by {name}, from the least, number {place} comes {told} times as often"
+        assert by in str(error.value)
+
+
+def test_which_examples_are_looked_at_first():
+    """The rarest value of the last tensor, of the first, and the first example; then
+    the least of each and the last example, the largest, and those between.
+    """
+    first, last = torch.zeros(100), torch.zeros(100, 2)
+    first[[20, 30, 31]] = torch.tensor([7.0, -1, -1])
+    last[[40, 50, 51, 60, 61]] = torch.tensor(
+        [[1.0, 0], [0, -9], [0, -9], [0, 9], [0, 9]]
+    )
+    order = [40, 20, 0, 50, 30, 99]
+    for most in range(1, 7):
+        assert spread((first, last), most).tolist() == sorted(order[:most])
+    assert spread((first, last), 7).tolist() == sorted([*order, 60])
+    alone = torch.arange(17.0).flip(0)
+    assert spread((alone,), 99).tolist() == [*range(0, 17, 2)]

@@ -24,7 +24,7 @@ from sgmc.posteriors import (
     NetworkPosterior,
     Softmax,
 )
-from sgmc.potentials import Potential, differentiate
+from sgmc.potentials import Potential, agree, differentiate, within
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
 from tests.fakes import Banana, Funnel, WithoutFloat64
@@ -904,3 +904,190 @@ def test_a_likelihood_that_raises_beyond_its_support_is_let_through():
         batch_size=5,
     )
     check_start(ends, TARGETS.abs().max() + torch.full((2, 1), 1e-3), seed=0)
+
+
+# Limits of what is let through, where the right ones are known
+
+
+def test_what_is_no_start_is_named():
+    for wrong, message in (
+        ((None, torch.zeros(1, 3), 0), "potential must be of type Potential"),
+        ((Gaussian, torch.zeros(1, 3), 0), "potential must be .*class"),
+        ((POSTERIOR, torch.zeros(1, 3), 0.5), "seed"),
+        ((POSTERIOR, torch.zeros(3), 0), r"position .*\(chains, dim\)"),
+        ((POSTERIOR, torch.zeros(1, 2), 0), "position has 2 coordinates.*dim = 3"),
+        ((POSTERIOR, torch.full((1, 3), math.nan), 0), "position"),
+        (
+            (
+                potential(lambda p: p.sum(-1), lambda p: p.double()),
+                torch.zeros(1, 2),
+                0,
+            ),
+            r"gradient is \(1, 2\) of torch.float64, but the position is \(1, 2\)",
+        ),
+        (
+            (potential(lambda p: p.sum(-1), lambda p: p[:1]), torch.zeros(2, 2), 0),
+            r"gradient is \(1, 2\) .*but the position is \(2, 2\)",
+        ),
+        (
+            (
+                Posterior(lambda p: -p.square(), squares, (FEATURES, TARGETS), 3),
+                torch.zeros(2, 3),
+                0,
+            ),
+            r"log_prior must return one number a chain, \(2,\), but it .* \(2, 3\)",
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"(?s){message}"):
+            check_start(*wrong)
+    start = torch.tensor([[1.0], [1], [0], [0]])
+    with pytest.raises(ValueError, match="at the start is not finite in chain 2;"):
+        check_start(potential(lambda p: p.sum(-1), lambda p: 1 / p, 1), start, 0)
+
+
+def test_energy_and_gradient_together_give_the_gradient_too():
+    class Twice(DoubleWell):
+        def energy_and_gradient(self, position):
+            energy, gradient = super().energy_and_gradient(position)
+            return energy, 2 * gradient
+
+    with pytest.raises(ValueError, match="energy_and_gradient does not give what"):
+        check_start(Twice(), torch.zeros(2, 1), seed=0)
+
+
+class Factor(Gaussian):
+    """Minibatches with which the gradient of each chain has a factor of its own."""
+
+    def __init__(self, factors):
+        super().__init__(torch.diag(torch.tensor([1.0, 9.0])))
+        self.factors, self.drawn = factors, 0
+
+    def draw_minibatches(self, position, generator, step, num_steps=1):
+        self.drawn += num_steps
+        return [self.factors(self.drawn - 1)] * num_steps
+
+    def gradient_given(self, position, minibatch):
+        along = position / torch.tensor([1.0, 9.0])
+        # what is across is no matter
+        across = along.flip(-1) * torch.tensor([1.0, -1.0])
+        return torch.as_tensor(minibatch)[..., None] * along + 7 * across
+
+
+def minibatches(factors):
+    potential = Factor(factors)
+    potential.check(torch.zeros(2, 2), torch.Generator().manual_seed(0))
+    return potential
+
+
+@pytest.mark.parametrize("factor", [0.74, 1.26, 40.0, -1.0])
+def test_a_factor_of_minibatches_is_told_from_a_quarter_on(factor):
+    with pytest.raises(ValueError, match=f"on average {factor:.3g} times the gradient"):
+        minibatches(lambda k: factor)
+    # the mean over chains
+    with pytest.raises(ValueError, match=f"on average {factor:.3g} times the gradient"):
+        minibatches(lambda k: [factor - 0.5, factor + 0.5])
+    right = 1 + 0.24 * math.copysign(1, factor - 1)
+    assert minibatches(lambda k: right).drawn == 2 * 8  # at both distances
+    assert minibatches(lambda k: [right - 3, right + 3]).drawn == 16
+
+
+def test_a_factor_of_minibatches_is_told_from_its_errors_on():
+    """Three at first, and eight of 64: of 0.3 ± s by turns, and of 1.3 eight times."""
+    swinging = lambda s: lambda k: 1.3 + s * (-1) ** k
+    late = lambda s: lambda k: 1.3 if k % 64 < 8 else 1.3 + s * (-1) ** k
+    of_eight, of_many = 0.3 / 3 * 7**0.5, 0.3 * (63 / 56) ** 0.5
+    for make, limit in ((swinging, of_eight), (late, of_many)):
+        with pytest.raises(ValueError, match=r"on average 1\.3 times"):
+            minibatches(make(0.98 * limit))
+        drawn = minibatches(make(1.02 * limit)).drawn
+        assert drawn == (16 if make is swinging else 128)
+
+
+def test_minibatches_that_a_posterior_draws_itself_are_looked_at():
+    class Forgotten(Weighed):
+        def gradient_given(self, position, minibatch):
+            found = super().gradient_given(position, minibatch)
+            return found if minibatch is None else (found - position) / 4 + position
+
+    with pytest.raises(ValueError, match=r"on average 0\.\d+ times the gradient"):
+        check_start(Forgotten(torch.float32), torch.zeros(2, 3), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "number"), [(None, 32), (1, 4), (4, 4), (10, 10), (60, 32)]
+)
+def test_a_model_is_looked_at_on_as_many_examples_as_a_minibatch_has(size, number):
+    """From four to 32, all of them different."""
+    data = torch.randn(4, 60, generator=torch.Generator().manual_seed(0)).unbind()
+    found = posterior(lambda p, *x: None, data=data, batch_size=size).few()
+    assert {x.shape for x in found} == {(1, number)}
+    assert all(len(x.unique()) == number for x in found)
+    assert {float(data[-1].min()), float(data[-2].min())} <= {
+        *found[-1][0].tolist(),
+        *found[-2][0].tolist(),
+    }
+
+
+def test_one_example_alone_may_be_all_the_data():
+    for number in (1, 2, 3):
+        data = FEATURES[:number], TARGETS[:number]
+        check_start(posterior(squares, data=data), torch.zeros(2, 3), seed=0)
+
+
+def test_results_agree_up_to_a_root_of_the_precision():
+    """Relative to one more than a number of a chain, or to the number and the largest."""
+    for dtype in (torch.float32, torch.float64):
+        eps = torch.finfo(dtype).eps
+        for root in (2, 3):
+            for far, same in ((0.98, True), (1.02, False)):
+                off = far * eps ** (1 / root)
+                for sign in (1, -1):
+                    one = torch.tensor([0.0, 9.0], dtype=dtype)
+                    change = torch.tensor([0.0, sign * 10 * off], dtype=dtype)
+                    assert agree(one + change, one, root) == same
+                    wide = torch.tensor([[0.0, 1.0], [-4.0, 3.0]], dtype=dtype)
+                    change = torch.zeros(2, 2, dtype=dtype)
+                    change[1, 1] = sign * 7 * off
+                    assert agree(wide + change, wide, root) == same
+    x = torch.tensor([1.0, math.nan, math.inf, -math.inf])
+    assert agree(x, x.clone()) and not agree(x, x.flip(0)) and not agree(-x, x)
+    assert not agree(x.nan_to_num(nan=0.0), x) and not agree(x, x.nan_to_num(nan=0.0))
+    assert agree(None, None) and not agree(x, None) and not agree(None, x)
+    assert agree(torch.tensor([1.0 + 3e-4]), torch.tensor([1.0]))
+    assert not agree(torch.tensor([1.0 + 8e-4]), torch.tensor([1.0]))
+
+
+def test_a_place_near_the_start_is_nearer_where_that_is_not_finite():
+    start = torch.tensor([[0.0, -9.0], [1.0, 0.0]])
+    direction = (1 + start.abs()) * torch.randn(
+        2, 2, generator=torch.Generator().manual_seed(5)
+    )
+
+    def visited(bad, how):
+        places = []
+
+        def function(place):
+            places.append(place)
+            if len(places) <= bad and how == "raises":
+                raise ValueError("beyond the support")
+            wrong = torch.tensor([0.0, how]) if len(places) <= bad else place
+            return [place, wrong]
+
+        generator = torch.Generator().manual_seed(5)
+        near, found = within(function, start, generator)
+        for place, distance in zip(places, (0.1, 0.001, 0.0), strict=False):
+            torch.testing.assert_close(place, start + distance * direction)
+        assert near is places[-1]
+        return len(places), found
+
+    for how in (math.nan, math.inf, "raises"):
+        for bad in (0, 1, 2):
+            number, found = visited(bad, how)
+            assert number == bad + 1 and len(found) == 2
+    assert visited(3, "raises") == (3, ())
+    with pytest.raises(TypeError, match="no density"):
+        within(
+            lambda place: (_ for _ in ()).throw(TypeError("no density")),
+            start,
+            torch.Generator(),
+        )
