@@ -1091,3 +1091,33 @@ def test_a_place_near_the_start_is_nearer_where_that_is_not_finite():
             start,
             torch.Generator(),
         )
+
+
+def test_any_chain_may_depend_on_any_neighbour():
+    for one in range(4):
+        for other in range(4):
+            if (one + other) % 2:
+                to = torch.zeros(4, 4).index_put(
+                    (torch.tensor(one), torch.tensor(other)), torch.tensor(1.0)
+                )
+                odd = potential(
+                    lambda p, to=to: (torch.eye(4) + to) @ p.square().sum(-1)
+                )
+                with pytest.raises(ValueError, match="where the other chains are"):
+                    check_start(odd, torch.zeros(4, 2), seed=0)
+
+    def waits(p):
+        if (p[0] == 0).all() != (p[1] == 0).all():
+            raise ValueError("chains must move together")
+        return p.square().sum(-1)
+
+    with pytest.raises(ValueError, match="where the other chains are"):
+        check_start(potential(waits), torch.zeros(2, 2), seed=0)
+    for number in (3, 5):
+        check_start(POSTERIOR, torch.zeros(number, 3), seed=0)
+
+
+def test_an_energy_without_end_at_the_start_is_left_to_the_kernel():
+    inside = lambda p: torch.where(p[:, 0] > 5, p.square().sum(-1), math.inf)
+    for start in (torch.zeros(2, 2), torch.tensor([[0.0, 0], [9, 0]])):
+        check_start(potential(inside, lambda p: 2 * p), start, seed=0)
