@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from sgmc.checks import check_instance, shown
+from sgmc.checks import check_instance, evaluate, shown
 from sgmc.door.draws import Draws
 from sgmc.posteriors import DataPotential
-from sgmc.potentials import evaluate
 
 # what ArviZ calls a statistic
 _NAMES = {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -198,3 +199,43 @@ def check_precision(name: str, value: Tensor) -> None:
             f"be factorised, but it is of {value.dtype}: use {name}.float(), and data "
             "of that type"
         )
+
+
+def evaluate(function: Callable[[], Any], position: Tensor) -> Any:
+    """Call a function of a potential at a position ``(chains, dim)``; what goes wrong
+    there is a ValueError that says so.
+
+    Example:
+        >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))
+        Traceback (most recent call last):
+        ValueError: the potential cannot take a position of shape (1, 3), torch.float32:
+            The size of tensor a (2) must match the size of tensor b (3) at ...
+    """
+    try:
+        return function()
+    except NotImplementedError:
+        raise
+    except (RuntimeError, TypeError, IndexError) as error:
+        remedy = ". Positions and data need one type, such as y.float()"
+        remedy = remedy if "type" in str(error) else ""
+        raise ValueError(
+            f"the potential cannot take a position of shape {tuple(position.shape)}, "
+            f"{position.dtype}: {error}{remedy}"
+        ) from error
+
+
+def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
+    """Tell whether two results ``(chains, ...)`` are the same up to a root of the
+    precision, relative to the largest number of a chain.
+
+    Example:
+        >>> agree(torch.tensor([1.0]), torch.tensor([1.00001]))
+        True
+    """
+    if one is None or other is None:
+        return one is other
+    scale = 1 + other.abs()
+    if other.ndim > 1:
+        scale = other.abs() + other.abs().amax(-1, keepdim=True)
+    near = (one - other).abs() <= torch.finfo(other.dtype).eps ** (1 / root) * scale
+    return bool((near | (one == other) | (one.isnan() & other.isnan())).all())

@@ -5,11 +5,8 @@ The same seed gives the same minibatches, wherever a run is taken up: their numb
 from a counter-based generator. For speed those of neighbouring steps are made together.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,9 +18,7 @@ from sgmc.randomness import counter_based
 
 # at most so many steps, and about so many indices, are drawn together
 _STEPS, _INDICES = 32, 2**14
-_FRESH, _PASSES, _COUNTED = 1, 2, 3  # purposes of the streams
-# numbers of a tensor of which some examples, or tenths of all, are made
-_LOOKED_AT, _MANY = 2**16, 2**24
+_FRESH, _PASSES = 1, 2  # purposes of the streams
 
 
 @runtime_checkable
@@ -139,131 +134,6 @@ class Held:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
         number = step // self.num_steps
         return self.rule.indices(num_examples, batch_size, chains, seed, number)
-
-
-def check_rule(
-    rule: MinibatchRule,
-    num_examples: int,
-    batch_size: int,
-    seed: int,
-    data: Sequence[Tensor] = (),
-) -> None:
-    """Raise a ValueError if a rule gives minibatches of another shape, or all chains
-    the same one, where chance does not, or chooses some examples more often than others
-    (:func:`check_uniform`), which those of this module do not.
-    """
-    name = f"minibatches: {type(rule).__name__}.indices"
-    drawn = rule.indices(num_examples, batch_size, 2, seed, 0)
-    if drawn.shape != (2, batch_size):
-        raise ValueError(
-            f"{name} must return (chains, n), here (2, {batch_size}), but it returned "
-            f"{tuple(drawn.shape)}"
-        )
-    if torch.equal(*drawn) and math.comb(num_examples, batch_size) > 10**6:
-        raise ValueError(
-            f"{name} gives all chains the same minibatch, so that chains are not "
-            "independent and standard errors too small: choose another one for each"
-        )
-    while type(rule) is Held:
-        rule = rule.rule
-    if type(rule) not in (Fresh, Passes):
-        check_uniform(rule, num_examples, batch_size, seed, data)
-
-
-def check_uniform(
-    rule: MinibatchRule,
-    num_examples: int,
-    batch_size: int,
-    seed: int,
-    data: Sequence[Tensor] = (),
-) -> None:
-    """Raise a ValueError if of some 400 minibatches of a rule, at random steps, an
-    example is in too many or too few, or the share of a tenth of the data, by place or
-    by the values of a tensor, is off by more than a tenth.
-
-    Minibatches need be independent, and not the examples in one. By chance that happens
-    to a uniform rule less than once in a million times.
-    """
-    number = min(2_000, max(400, 40 * num_examples // batch_size))
-    # far apart, for neighbours may have the same minibatch, or belong to one pass
-    steps = counter_based(seed, _COUNTED, 0).integers(2**31, size=number).tolist()
-    given = num_examples, batch_size, 2, seed
-    try:
-        drawn = torch.stack([rule.indices(*given, step)[0] for step in steps])
-    except LookupError:  # a rule for fewer steps
-        return
-    found: list[tuple[float, str]] = []
-    keys = {"their place": torch.arange(num_examples)} | {
-        f"tensor {number} of the data": _keys(x)
-        for number, x in enumerate(data)
-        if x.numel() <= _MANY
-    }
-    for name, key in keys.items():
-        tenths = torch.empty_like(key, dtype=torch.int64)
-        tenths[key.argsort()] = torch.arange(num_examples) * 10 // num_examples
-        sizes = tenths.bincount(minlength=10) / num_examples * batch_size
-        cells = tenths[drawn] + 10 * torch.arange(number)[:, None]
-        came = cells.flatten().bincount(minlength=10 * number).view(-1, 10).double()
-        mean, variance = came.mean(0), came.var(0) + sizes  # at least that of chance
-        off = (mean - sizes).abs()
-        odd = (off > 0.1 * sizes) & (off > 7 * (variance / number).sqrt())
-        for place in odd.nonzero().flatten().tolist():
-            ratio = float(mean[place] / sizes[place])
-            text = (
-                f"of the tenths of the examples by {name}, from the least, number "
-                f"{place + 1} comes {ratio:.2f} times as often as it should"
-            )
-            found.append((abs(ratio - 1), text))
-    expected = drawn.numel() / num_examples  # of each example
-    counts = drawn.flatten().bincount(minlength=num_examples).double()
-    # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
-    tail = torch.special.xlogy(counts, counts / expected) - counts + expected
-    place = int(tail.argmax())
-    if tail.max() > math.log(1e7 * num_examples):
-        text = (
-            f"example {place} came {int(counts[place])} times in {number} minibatches, "
-            f"where {expected:.3g} are expected"
-        )
-        found.append((0.0, text))
-    if found:
-        raise ValueError(
-            f"minibatches: {type(rule).__name__}.indices does not choose the examples "
-            f"uniformly, and N/n is no right scale then: {max(found)[1]}. Choose each "
-            "equally often; what shall weigh more gets a weight in the likelihood"
-        )
-
-
-def spread(data: Sequence[Tensor], most: int) -> Tensor:
-    """Choose examples from all over the data, at most so many, by their place and by
-    the values of each tensor, the last one first: for each the rarest value, the least,
-    the largest, and some between: ``(m,)`` int64, in their order.
-
-    Example:
-        >>> rare = torch.zeros(1_000)
-        >>> rare[123] = 1.0
-        >>> spread([rare], most=4)
-        tensor([  0, 123, 499, 999])
-    """
-    number = len(data[0])
-    every = torch.tensor([0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875])
-    lists = [(every * (number - 1)).long().tolist()]
-    for x in data:
-        stride = x.numel() // _LOOKED_AT + 1
-        values, order = _keys(x[::stride]).sort(stable=True)
-        counts = values.unique_consecutive(return_counts=True)[1]
-        first = order[counts.cumsum(0) - counts] * stride
-        between = first[(every * (len(first) - 1)).long()]
-        lists.insert(0, [int(first[counts.argmin()]), *between.tolist()])
-    chosen = dict.fromkeys(x for each in zip_longest(*lists) for x in each)
-    chosen.pop(None, None)
-    return torch.tensor(sorted(list(chosen)[:most]))
-
-
-def _keys(x: Tensor) -> Tensor:
-    """Make a number of each example of a tensor that tells it from others: ``(N,)``."""
-    x = x.detach()[:, None].flatten(1).float()
-    weights = torch.arange(1.0, x.shape[1] + 1, device=x.device).sqrt()
-    return (x * weights).sum(1).nan_to_num().cpu()
 
 
 @lru_cache

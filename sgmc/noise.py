@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from sgmc import checks
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
-from sgmc.potentials import Kind, Potential, evaluate
+from sgmc.potentials import Kind, Potential
 
 KINDS = ("scalar", "diagonal", "full")
 
@@ -190,13 +190,10 @@ def estimate_noise_variance(
     if potential.dim is not None:
         checks.check_dims(position=position, potential=torch.empty(potential.dim))
     total = torch.tensor(0.0)
-    given = position, generator, kind
+    draw = lambda: potential.gradient_and_noise_variance(position, generator, kind)[1]
     with torch.no_grad():
         for _ in range(num_batches):
-            _, variance = evaluate(
-                lambda: potential.gradient_and_noise_variance(*given), position
-            )
-            total = total + variance.mean(0)
+            total = total + checks.evaluate(draw, position).mean(0)
     variance = total / num_batches
     return float(variance) if kind == "scalar" else variance
 

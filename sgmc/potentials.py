@@ -1,17 +1,14 @@
 """What a kernel knows of its target exp(−U): the energy and its gradients."""
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_instance
-from sgmc.randomness import normal_like
 
 Kind = Literal["scalar", "diagonal", "full"]
-Result = TypeVar("Result")
 # with which a density says that it cannot be computed somewhere
 ERRORS = (ArithmeticError, ValueError, RuntimeError)
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
@@ -63,56 +60,14 @@ class Potential:
             if getattr(cls, name) is not getattr(Potential, name):
                 raise TypeError(
                     f"{cls.__name__} defines {name}, which kernels do not call: write "
-                    "draw_minibatches(position, generator, step, num_steps) and "
-                    "gradient_given(position, minibatch) or "
-                    "gradient_and_variance_given(position, minibatch, kind), and it "
-                    "follows from them"
+                    "draw_minibatches, and gradient_given or "
+                    "gradient_and_variance_given, from which it follows"
                 )
-
-    def of_few_examples(self) -> "Potential":
-        """Give one of the same form on which a look at the model costs little."""
-        return self
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if the model is not what it should be near a position
-        ``(chains, dim)``; a run asks once, before it starts.
-
-        Here, that ∇Ũ(θ; ω) is ∇U(θ) on average, along ∇U(θ), where that is long: by
-        eight minibatches, and by 64 if these are three standard errors off. It must be
-        off by a quarter and by eight standard errors, which chance does less than once
-        in a million times, unless examples that none of them has hold so much.
+        """Raise a ValueError if a model is not what its author knows that it should be
+        near a position ``(chains, dim)``; a run asks once, before it starts.
         """
-        if type(self).gradient_given is Potential.gradient_given:
-            return
-        direction = (1 + position.abs()) * normal_like(position, generator)
-        for distance in (10.0, 0.1):
-            place = position + distance * direction
-            try:
-                error = self._minibatch_error(place, generator)
-            except (LookupError, *ERRORS):
-                continue  # beyond a support, or without an energy
-            if error is not None:
-                raise ValueError(
-                    f"the gradients of minibatches are on average {error:.3g} times "
-                    "the gradient of all the data, along it, where they should be it: "
-                    "a sum over n of N examples is multiplied by N/n, a prior is not"
-                )
-
-    def _minibatch_error(self, place: Tensor, generator: Generator) -> float | None:
-        """Give the mean of ∇Ũ·∇U/|∇U|² at a place, None if it may be one."""
-        with torch.no_grad():
-            exact = self.gradient(place)
-            ratios: list[Tensor] = []
-            for number, limit in ((8, 3.0), (64, 8.0)):
-                while len(ratios) < number:
-                    minibatch = self.fresh_minibatch(place, generator)
-                    product = (self.gradient_given(place, minibatch) * exact).sum(-1)
-                    ratios.append((product / exact.square().sum(-1)).mean())
-                error, mean = torch.std_mean(torch.stack(ratios))
-                off, size = abs(float(mean) - 1), limit * float(error) / number**0.5
-                if not (0.25 < off < math.inf and off > size):
-                    return None
-        return float(mean)
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
@@ -212,72 +167,3 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
             f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
             "fewer chains"
         )
-
-
-def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
-    """Call a function of a potential at a position ``(chains, dim)``; what goes wrong
-    there is a ValueError that says so.
-
-    Example:
-        >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))
-        Traceback (most recent call last):
-        ValueError: the potential cannot take a position of shape (1, 3), torch.float32:
-            The size of tensor a (2) must match the size of tensor b (3) at ...
-    """
-    try:
-        return function()
-    except NotImplementedError:
-        raise
-    except (RuntimeError, TypeError, IndexError) as error:
-        remedy = ". Positions and data need one type, such as y.float()"
-        remedy = remedy if "type" in str(error) else ""
-        raise ValueError(
-            f"the potential cannot take a position of shape {tuple(position.shape)}, "
-            f"{position.dtype}: {error}{remedy}"
-        ) from error
-
-
-def within(
-    function: Callable[[Tensor], Sequence[Tensor]],
-    position: Tensor,
-    generator: Generator,
-) -> tuple[Tensor, Sequence[Tensor]]:
-    """Look near a position ``(chains, dim)`` for a place where all that a function
-    gives is finite, not as far as beyond the end of a support: the place, at last the
-    position itself, and what the function gave there, or nothing if it failed.
-
-    Example:
-        >>> small = lambda x: [1 / (x.abs() < 0.01)]
-        >>> near, _ = within(small, torch.zeros(1, 1), Generator())
-        >>> 0 < near.abs() < 0.01
-        tensor([[True]])
-    """
-    direction = (1 + position.abs()) * normal_like(position, generator)
-    near, found = position, ()
-    for distance in (0.1, 0.001, 0.0):
-        near = position + distance * direction
-        try:
-            with torch.no_grad():
-                found = function(near)
-        except ERRORS:
-            continue
-        if all(value.isfinite().all() for value in found):
-            break
-    return near, found
-
-
-def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results ``(chains, ...)`` are the same up to a root of the
-    precision, relative to the largest number of a chain.
-
-    Example:
-        >>> agree(torch.tensor([1.0]), torch.tensor([1.00001]))
-        True
-    """
-    if one is None or other is None:
-        return one is other
-    scale = 1 + other.abs()
-    if other.ndim > 1:
-        scale = other.abs() + other.abs().amax(-1, keepdim=True)
-    near = (one - other).abs() <= torch.finfo(other.dtype).eps ** (1 / root) * scale
-    return bool((near | (one == other) | (one.isnan() & other.isnan())).all())

@@ -175,9 +175,11 @@ def remark_target(
         return found
     seed = derived_seed(seed, "fresh minibatches")
     generator = Generator(samples.device).manual_seed(seed)
+    from sgmc.door._models import on_few_examples
+
     with torch.no_grad():
         try:
-            few = potential.of_few_examples()
+            few = on_few_examples(potential)
             near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
             outside = [~few.energy(theta).isfinite() for theta in near]
         except ERRORS:

@@ -70,7 +70,6 @@ class Posterior(DataPotential):
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""
         check_examples(self, position)
-        super().check(position, generator)
 
 
 def check_examples(posterior: DataPotential, position: Tensor) -> None:

@@ -262,7 +262,6 @@ class NamedPosterior(DataPotential):
             check_laws("log_prior", self._log_prior_of, values)
             for batch in few:
                 check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
-        super().check(position, generator)
 
     def _try(self) -> None:
         """Call the functions with two examples, for one chain."""

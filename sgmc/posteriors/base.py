@@ -14,20 +14,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
-from sgmc.minibatches import Fresh, MinibatchRule, check_rule, spread
-from sgmc.potentials import (
-    ERRORS,
-    MEMORY,
-    Kind,
-    Potential,
-    agree,
-    check_fits,
-    differentiate,
-    evaluate,
-    no_noise,
-    within,
-)
-from sgmc.randomness import normal_like
+from sgmc.minibatches import Fresh, MinibatchRule
+from sgmc.potentials import MEMORY, Kind, Potential, check_fits, differentiate, no_noise
 
 Batch = tuple[Tensor, ...]
 _TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
@@ -85,14 +73,14 @@ class DataPotential(Potential):
             )
         self.data = tuple(data)
         self.batch_size, self.minibatches = batch_size, rule
-        self._versions = _versions(self.data)
+        self.versions = versions(self.data)
 
     #: of chains and of examples; derived, so that a choice makes no other posterior
     _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
 
     def __getstate__(self):
         # a copy's tensors count their changes anew
-        return vars(self) | {"_versions": None}
+        return vars(self) | {"versions": None}
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(θ) up to a constant: ``(chains, dim)`` → ``(chains,)``."""
@@ -288,192 +276,6 @@ class DataPotential(Potential):
         of_one = vmap(torch.func.grad(log_likelihood), in_dims)
         return over_chains(of_one, position, *batch, vmap=vmap)
 
-    def few(self) -> Batch:
-        """Gather some examples from all over the data, tensors ``(1, m, ...)``, on
-        which a look at the model costs little (:func:`sgmc.minibatches.spread`)."""
-        most = max(4, min(32, self.batch_size or self.num_examples))
-        chosen = spread(self.data, most).to(self.data[0].device)
-        return tuple(x.index_select(0, chosen)[None] for x in self.data)
-
-    def of_few_examples(self) -> Potential:
-        """Hold some examples from all over the data."""
-        return OnBatch(self, self.few(), 1.0)
-
-    def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at the data, at the rule and a minibatch, and at the densities of some
-        examples from all over the data.
-
-        Raises:
-            ValueError: if the data were changed since the posterior was made, a density
-                is zero at the position, where gradients alone would not lead back into
-                the support, an example's likelihood depends on the others of its
-                minibatch or on their order, a gradient is not that of log p(θ) and N/n
-                times the log-likelihood, parameters that change the likelihood have no
-                gradient, or the minibatch rule is none, or not uniform.
-        """
-        if self._versions not in (None, _versions(self.data)):
-            raise ValueError(
-                "data were changed in place after the posterior was made of them: make "
-                "it anew, and change data first, or a clone() of them"
-            )
-        own = type(self).draw_minibatches is not DataPotential.draw_minibatches
-        if own:  # whose gradients may weigh its examples
-            super().check(position, generator)
-        elif not self.takes_all_data:
-            seed, size = generator.initial_seed(), self.batch_size or self.num_examples
-            check_rule(self.minibatches, self.num_examples, size, seed, self.data)
-        few = self.few()
-
-        def densities(position: Tensor) -> tuple[Tensor, Tensor]:
-            return self.log_prior(position), self.log_likelihoods(position, few)
-
-        with torch.no_grad():
-            try:
-                prior, likelihood = evaluate(lambda: densities(position), position)
-            except NotImplementedError:
-                return
-        for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
-            if len(odd := value[~value.isfinite()]):
-                raise ValueError(
-                    f"{name} is not finite at the start, but {float(odd[0])}: has each "
-                    "parameter with a border, such as a scale, its support, and no "
-                    "wider one than its prior, and is no example on a border, such as "
-                    "0 under a logarithm? If they are right, start elsewhere"
-                )
-        near, found = within(densities, position, generator)
-        with torch.no_grad():
-            twice = zip(densities(near), found, strict=True)
-            if not all(agree(*values) for values in twice):
-                return  # random, which a look at the energy says
-        self._check_order(near[:1], few)
-        self._check_scale(near, few, None)
-        if not (own or self.takes_all_data):
-            minibatch = self.draw_minibatches(near, generator, 0)[0]
-            self._check_scale(near, few, minibatch)
-        try:
-            with torch.no_grad():
-                names = self._blind(near, few, generator)
-        except ERRORS:  # beyond a support
-            return
-        if names is not None:
-            raise ValueError(
-                f"parameters {names[:20]} change the likelihood, but its gradient is "
-                "zero in them, so that their samples would be those of the prior: they "
-                "are cut off, as by .detach(), .data, .item() or torch.no_grad(). "
-                "Freeze them, by requires_grad_(False), or leave the cut away"
-            )
-
-    def _check_order(self, position: Tensor, few: Batch) -> None:
-        """Raise a ValueError if log p(xᵢ | θ) at a position ``(1, dim)`` depends on
-        which examples are before and behind it.
-        """
-
-        def of(change: Callable[[Tensor], Tensor]) -> Tensor:
-            return self.log_likelihoods(position, tuple(map(change, few)))[0]
-
-        half = few[0].shape[1] // 2
-        cuts = (slice(half), slice(half, None))[half == 0 :]
-        with torch.no_grad():
-            among = of(lambda x: x)
-            turned = of(lambda x: x.flip(1)).flip(0)
-            halves = torch.cat([of(lambda x, cut=cut: x[:, cut]) for cut in cuts])
-        hows = ("in another order", turned), ("among half as many", halves)
-        for where, other in hows:
-            # of fewer the arithmetic of a module may be another, and its rounding
-            if not agree(other, among):
-                place = int((other - among).abs().argmax())
-                raise ValueError(
-                    "the log-likelihood of an example depends on the others of its "
-                    f"minibatch: one is {float(among[place]):.6g} among {len(among)} "
-                    f"and {float(other[place]):.6g} {where}. Compute it from that "
-                    "example alone: no sum, mean or normalisation over the batch, no "
-                    "example before or behind it (a lag is a column of the data), and "
-                    "no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
-                )
-
-    def _check_scale(
-        self, position: Tensor, few: Batch, minibatch: Tensor | None
-    ) -> None:
-        """Raise a ValueError unless energy and gradient of a minibatch, or of a few
-        examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
-        scale 1 what forgets it looks right.
-        """
-        scale = 2.0 if minibatch is None else self.num_examples / minibatch.shape[1]
-        by_parts = lambda x: DataPotential.energy_of(self, x, batch, scale)
-        try:
-            of = self.energy_given, self.gradient_given
-            given: tuple = position, minibatch
-            if minibatch is None:
-                of, given = (self.energy_of, self.gradient_of), (position, few, scale)
-            with torch.no_grad():
-                found = [each(*given) for each in of]
-            # one copy of the minibatch at a time
-            batch = few if minibatch is None else self.gather(minibatch)
-            energy, expected = differentiate(by_parts, position)
-        except ERRORS:  # beyond a support, or it has no derivative
-            return
-        if not (energy.isfinite().all() and expected.isfinite().all()):
-            return
-        if not (agree(found[0], energy) and agree(found[1], expected, root=3)):
-            error = (found[1] - expected).abs()
-            chain, place = divmod(int(error.argmax()), position.shape[1])
-            raise ValueError(
-                f"with the scale {scale:.6g}, N/n, the energy of {batch[0].shape[1]} "
-                f"examples is {float(found[0][chain]):.6g} in chain {chain}, and its "
-                f"gradient is {float(found[1][chain, place]):.6g} in coordinate {place}"
-                f", but those of log p(θ) and N/n·Σ log p(xᵢ | θ) are "
-                f"{float(energy[chain]):.6g} and {float(expected[chain, place]):.6g}: "
-                "look at the formula's sign, factors and shapes, and multiply the "
-                "likelihood by the scale, and not the prior"
-            )
-
-    def _blind(
-        self, position: Tensor, few: Batch, generator: Generator
-    ) -> list[Any] | None:
-        """Name the parameters along which in most chains the likelihood changes, though
-        the gradient has no likelihood in them at both ends of the way; None if there
-        are none.
-
-        At the shortest way a unit that a rectifier has switched off, or a threshold,
-        stays on its side, but for one chain alone in 10⁴; what is switched on has a
-        gradient.
-        """
-
-        def blind(position: Tensor) -> Tensor:
-            one, many = (self.gradient_of(position, few, x) for x in (1.0, 2.0**20))
-            # those of examples may cancel exactly, as of a bias where as many are taken
-            # for another class as the other way round: so with weights, too
-            apart = lambda x: (
-                (self.log_likelihoods(x, few) * weights).sum(-1) + 0 * x.sum(-1)
-            )
-            return ((one == many) & (differentiate(apart, position)[1] == 0)).all(0)
-
-        def moved(coordinates: Tensor, distance: float) -> tuple[bool, Tensor]:
-            way = (1 + position.abs()) * normal_like(position, generator)
-            to = position + distance * way * coordinates
-            change = (self.log_likelihoods(to, few) - before).abs()
-            large = change > 16 * torch.finfo(change.dtype).eps * (1 + before.abs())
-            return bool(large.any(-1).float().mean() > 0.5), to
-
-        before = self.log_likelihoods(position, few)
-        weights = torch.arange(1, before.shape[1] + 1, device=before.device).sqrt()
-        unseen = blind(position)
-        for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
-            for _ in range(10):
-                changed, to = moved(unseen, distance)
-                still = unseen & blind(to)
-                if not changed or torch.equal(still, unseen):
-                    break
-                unseen = still
-            if not changed:
-                return None
-        cut = getattr(self, "parameters_of", None)  # by names, of a model that has some
-        cut = cut or getattr(getattr(self, "parameters", None), "cut", None)
-        places = torch.arange(len(unseen), device=unseen.device)
-        pieces = cut(places) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
-        masks = {name: torch.isin(places, piece) for name, piece in pieces.items()}
-        return [name for name, mask in masks.items() if moved(mask & unseen, 1e-3)[0]]
-
 
 class OnBatch(Potential):
     """A posterior on one batch of examples, U(θ) = −log p(θ) − scale·Σ log p(xᵢ | θ),
@@ -539,7 +341,7 @@ def _number(data: Sequence[Tensor]) -> int:
     )
 
 
-def _versions(data: Batch) -> list[tuple[int | None, int]]:
+def versions(data: Batch) -> list[tuple[int | None, int]]:
     """Tell data from the same tensors changed in place: by PyTorch's count of changes,
     and by a checksum for changes that it does not see, as by NumPy. The checksum is of
     all the numbers up to 4 GiB, which takes a second; of more, such as of a file larger

@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_dims, check_positive, check_precision
+from sgmc.door._models import few_examples
 from sgmc.door.running import Store, drive
 from sgmc.door.sampling import DivergenceError, flatten, unflatten
 from sgmc.door.starting import check_start
@@ -462,7 +463,7 @@ def _of_units(potential: Any, hessian: Tensor, number: str) -> str:
     if not alike.isfinite().all() or torch.linalg.eigvalsh(alike).min() < FLAT:
         return ""
     sizes = {f"coordinate {int(scale.argmax())}": 0.0}
-    for place, x in enumerate(getattr(potential, "few", tuple)()):
+    for place, x in enumerate(few_examples(potential)):
         if x.is_floating_point():
             columns = x[0, :, None].flatten(1).square().mean(0).sqrt()
             name = f"column {int(columns.argmax())} of tensor {place} of the data"

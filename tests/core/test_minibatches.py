@@ -12,14 +12,8 @@ import scipy.stats
 import torch
 
 from sgmc import minibatches
-from sgmc.minibatches import (
-    Fresh,
-    Held,
-    Passes,
-    check_rule,
-    check_uniform,
-    spread,
-)
+from sgmc.door._models import check_rule, check_uniform, spread
+from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression
 

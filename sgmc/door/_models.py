@@ -1,0 +1,564 @@
+"""What is looked at of a model before a run starts: its energy and its gradients near
+the start, the minibatches of its rule, and the densities of some examples of its data.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.checks import agree, evaluate, shown
+from sgmc.minibatches import Fresh, Held, MinibatchRule, Passes
+from sgmc.posteriors.base import Batch, DataPotential, OnBatch, versions
+from sgmc.potentials import ERRORS, Potential, differentiate
+from sgmc.randomness import counter_based, normal_like
+
+_COUNTED = 3  # the purpose of a stream of random numbers
+# numbers of a tensor of which some examples, or tenths of all, are made
+_LOOKED_AT, _MANY = 2**16, 2**24
+
+
+def check_prior(potential: Any, position: Tensor) -> None:
+    """Raise a ValueError unless a potential's ``log_prior``, if it has one, gives a
+    number a chain: what it gives otherwise may broadcast, or fail elsewhere.
+    """
+    try:
+        with torch.no_grad():
+            value = evaluate(lambda: potential.log_prior(position), position)
+    except (AttributeError, NotImplementedError):
+        return
+    if getattr(value, "shape", None) != position.shape[:1]:
+        raise ValueError(
+            f"log_prior must return one number a chain, ({len(position)},), but it "
+            f"returned {shown(value)}: add up the coordinates by .sum(-1), and write "
+            "0 * position.sum(-1) for a flat prior"
+        )
+
+
+def check_model(
+    potential: Potential, position: Tensor, generator: Generator, parts: int = 1
+) -> None:
+    """Raise a ValueError if a potential contradicts itself near a position ``(chains,
+    dim)``.
+
+    Its energy must be one number a chain, the same when it is computed twice, and not
+    depend on where the other chains are; its gradient must be what differentiation of
+    the energy gives. Energies are compared up to the square root of the precision,
+    gradients up to its third root, near the position and not at it, where a symmetry
+    may hide a difference. A potential without an energy is left alone, and so is the
+    gradient where the energy cannot be differentiated."""
+    with torch.no_grad():
+        try:
+            energy = evaluate(lambda: potential.energy(position), position)
+        except NotImplementedError:
+            return
+        floating = isinstance(energy, Tensor) and energy.is_floating_point()
+        if not floating or energy.shape != (len(position),):
+            raise ValueError(
+                f"the potential's energy is {shown(energy)} for a position "
+                f"{tuple(position.shape)}, but must be one number a chain, "
+                f"({len(position)},): add up the coordinates by .sum(-1)"
+            )
+        near, found = within(lambda x: [potential.energy(x)], position, generator)
+        if not (found and found[0].isfinite().all()):
+            return  # at the start itself, which is for the kernel to refuse or not
+        (energy,) = found
+        if not agree(_energy_or_none(potential, near.clone()), energy):
+            raise ValueError(
+                "the potential's energy is not the same when it is computed twice at "
+                "one position: something in it is drawn at random or changes, such as "
+                "dropout in training mode (module.eval() ends that); write it as a "
+                "function of the position alone"
+            )
+        for kept in (0, 1) if len(position) > 1 else ():
+            others = near.clone()
+            others[1 - kept :: 2] = position[1 - kept :: 2]
+            moved = _energy_or_none(potential, others)
+            if moved is None or not agree(moved[kept::2], energy[kept::2]):
+                raise ValueError(
+                    "the potential's energy of one chain depends on where the other "
+                    "chains are: sum and average over the last axis alone, never over "
+                    "the first, which runs over chains"
+                )
+        gradient = potential.gradient(near)
+        both = potential.energy_and_gradient(near)
+        if not (agree(both[0], energy) and agree(both[1], gradient)):
+            raise ValueError(
+                "the potential's energy_and_gradient does not give what its energy "
+                "and its gradient give: correct it, or leave it out"
+            )
+    try:
+        expected = differentiate(potential.energy, near)[1]
+    except RuntimeError:  # it cannot be differentiated
+        return
+    if not expected.isfinite().all():
+        return
+    if gradient.isfinite().all() and not agree(gradient, expected, root=3):
+        chain, place = divmod(int((gradient - expected).abs().argmax()), near.shape[1])
+        raise ValueError(
+            f"the potential's gradient is {float(gradient[chain, place]):.6g} in "
+            f"coordinate {place} of chain {chain}, but differentiation of its energy "
+            f"gives {float(expected[chain, place]):.6g}: look at the formula's sign, "
+            "factors and shapes, or leave it out"
+        )
+    _check_slope(potential, near, expected, generator, parts)
+
+
+def _check_slope(
+    potential: Potential,
+    position: Tensor,
+    gradient: Tensor,
+    generator: Generator,
+    parts: int,
+) -> None:
+    """Raise a ValueError if in most chains the energy changes along two directions, in
+    all coordinates or in a part of them, otherwise than by half of what differentiation
+    says.
+
+    Coarse, so that rounding and kinks do not count; what differentiation does not see
+    changes the gradient wholly.
+    """
+    precision = torch.finfo(position.dtype).eps
+    size = precision ** (1 / 3) * (1 + position.square().mean(-1, keepdim=True).sqrt())
+    usual = gradient.norm(dim=-1) / position.shape[1] ** 0.5
+    coordinates = torch.arange(position.shape[1], device=position.device)
+    pieces = coordinates.tensor_split(min(parts, len(coordinates))) if parts > 1 else ()
+    for piece in (coordinates, *pieces):
+        for length in (1.0, 0.25):  # a kink is beyond the second, or in another place
+            step = torch.zeros_like(position)
+            way = (1 + position.abs()) * normal_like(position, generator)
+            step[:, piece] = way[:, piece]
+            step *= length * size / step.norm(dim=-1, keepdim=True)
+            with torch.no_grad():
+                above = _energy_or_none(potential, position + step)
+                below = _energy_or_none(potential, position - step)
+            if above is None or below is None:
+                return
+            found, said = (above - below) / 2, (gradient * step).sum(-1)
+            scale = torch.maximum(usual * step.norm(dim=-1), said.abs())
+            rounding = 100 * precision * (1 + above.abs())
+            odd = ((found - said).abs() > 0.5 * scale + rounding) & found.isfinite()
+            if odd.float().mean() <= 0.5:
+                break
+        else:
+            raise ValueError(
+                "the potential's energy does not change as its differentiation says, "
+                f"in coordinates {int(piece[0])} to {int(piece[-1])}: part of it is "
+                "cut off from the position, by .detach(), .data, .item() or "
+                "torch.no_grad(), or inputs differ so much in scale that rounding "
+                "hides it: standardise them, and use float64"
+            )
+
+
+def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:
+    """Compute the energy at a position that may be no good one."""
+    try:
+        return potential.energy(position)
+    except ERRORS:
+        return None
+
+
+def within(
+    function: Callable[[Tensor], Sequence[Tensor]],
+    position: Tensor,
+    generator: Generator,
+) -> tuple[Tensor, Sequence[Tensor]]:
+    """Look near a position ``(chains, dim)`` for a place where all that a function
+    gives is finite, not as far as beyond the end of a support: the place, at last the
+    position itself, and what the function gave there, or nothing if it failed.
+
+    Example:
+        >>> small = lambda x: [1 / (x.abs() < 0.01)]
+        >>> near, _ = within(small, torch.zeros(1, 1), Generator())
+        >>> 0 < near.abs() < 0.01
+        tensor([[True]])
+    """
+    direction = (1 + position.abs()) * normal_like(position, generator)
+    near, found = position, ()
+    for distance in (0.1, 0.001, 0.0):
+        near = position + distance * direction
+        try:
+            with torch.no_grad():
+                found = function(near)
+        except ERRORS:
+            continue
+        if all(value.isfinite().all() for value in found):
+            break
+    return near, found
+
+
+def check_minibatches(
+    potential: Potential, position: Tensor, generator: Generator
+) -> None:
+    """Raise a ValueError if ∇Ũ(θ; ω) is not ∇U(θ) on average near a position ``(chains,
+    dim)``, along ∇U(θ), where that is long: by eight minibatches, and by 64 if these
+    are three standard errors off.
+
+    It must be off by a quarter and by eight standard errors, which chance does less
+    than once in a million times, unless examples that none of them has hold so much.
+    """
+    if type(potential).gradient_given is Potential.gradient_given:
+        return
+    direction = (1 + position.abs()) * normal_like(position, generator)
+    for distance in (10.0, 0.1):
+        place = position + distance * direction
+        try:
+            error = _minibatch_error(potential, place, generator)
+        except (LookupError, *ERRORS):
+            continue  # beyond a support, or without an energy
+        if error is not None:
+            raise ValueError(
+                f"the gradients of minibatches are on average {error:.3g} times "
+                "the gradient of all the data, along it, where they should be it: "
+                "a sum over n of N examples is multiplied by N/n, a prior is not"
+            )
+
+
+def _minibatch_error(
+    potential: Potential, place: Tensor, generator: Generator
+) -> float | None:
+    """Give the mean of ∇Ũ·∇U/|∇U|² at a place, None if it may be one."""
+    with torch.no_grad():
+        exact = potential.gradient(place)
+        ratios: list[Tensor] = []
+        for number, limit in ((8, 3.0), (64, 8.0)):
+            while len(ratios) < number:
+                minibatch = potential.fresh_minibatch(place, generator)
+                product = (potential.gradient_given(place, minibatch) * exact).sum(-1)
+                ratios.append((product / exact.square().sum(-1)).mean())
+            error, mean = torch.std_mean(torch.stack(ratios))
+            off, size = abs(float(mean) - 1), limit * float(error) / number**0.5
+            if not (0.25 < off < math.inf and off > size):
+                return None
+    return float(mean)
+
+
+def check_posterior(
+    posterior: DataPotential, position: Tensor, generator: Generator
+) -> None:
+    """Look at the data, at the rule and a minibatch, and at the densities of some
+    examples from all over the data.
+
+    Raises:
+        ValueError: if the data were changed since the posterior was made, a density
+            is zero at the position ``(chains, dim)``, where gradients alone would not
+            lead back into the support, an example's likelihood depends on the others
+            of its minibatch or on their order, a gradient is not that of log p(θ) and
+            N/n times the log-likelihood, parameters that change the likelihood have no
+            gradient, or the minibatch rule is invalid, or not uniform.
+    """
+    if posterior.versions not in (None, versions(posterior.data)):
+        raise ValueError(
+            "data were changed in place after the posterior was made of them: make "
+            "it anew, and change data first, or a clone() of them"
+        )
+    own = type(posterior).draw_minibatches is not DataPotential.draw_minibatches
+    if own:  # whose gradients may weigh its examples
+        check_minibatches(posterior, position, generator)
+    elif not posterior.takes_all_data:
+        seed, total = generator.initial_seed(), posterior.num_examples
+        size = posterior.batch_size or total
+        check_rule(posterior.minibatches, total, size, seed, posterior.data)
+    few = few_examples(posterior)
+
+    def densities(position: Tensor) -> tuple[Tensor, Tensor]:
+        return posterior.log_prior(position), posterior.log_likelihoods(position, few)
+
+    with torch.no_grad():
+        try:
+            prior, likelihood = evaluate(lambda: densities(position), position)
+        except NotImplementedError:
+            return
+    for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
+        if len(odd := value[~value.isfinite()]):
+            raise ValueError(
+                f"{name} is not finite at the start, but {float(odd[0])}: has each "
+                "parameter with a border, such as a scale, its support, and no "
+                "wider one than its prior, and is no example on a border, such as "
+                "0 under a logarithm? If they are right, start elsewhere"
+            )
+    near, found = within(densities, position, generator)
+    with torch.no_grad():
+        twice = zip(densities(near), found, strict=True)
+        if not all(agree(*values) for values in twice):
+            return  # random, which a look at the energy says
+    _check_order(posterior, near[:1], few)
+    _check_scale(posterior, near, few, None)
+    if not (own or posterior.takes_all_data):
+        minibatch = posterior.draw_minibatches(near, generator, 0)[0]
+        _check_scale(posterior, near, few, minibatch)
+    try:
+        with torch.no_grad():
+            names = _blind(posterior, near, few, generator)
+    except ERRORS:  # beyond a support
+        return
+    if names is not None:
+        raise ValueError(
+            f"parameters {names[:20]} change the likelihood, but its gradient is "
+            "zero in them, so that their samples would be those of the prior: they "
+            "are cut off, as by .detach(), .data, .item() or torch.no_grad(). "
+            "Freeze them, by requires_grad_(False), or leave the cut away"
+        )
+
+
+def _check_order(posterior: DataPotential, position: Tensor, few: Batch) -> None:
+    """Raise a ValueError if log p(xᵢ | θ) at a position ``(1, dim)`` depends on
+    which examples are before and behind it.
+    """
+
+    def of(change: Callable[[Tensor], Tensor]) -> Tensor:
+        return posterior.log_likelihoods(position, tuple(map(change, few)))[0]
+
+    half = few[0].shape[1] // 2
+    cuts = (slice(half), slice(half, None))[half == 0 :]
+    with torch.no_grad():
+        among = of(lambda x: x)
+        turned = of(lambda x: x.flip(1)).flip(0)
+        halves = torch.cat([of(lambda x, cut=cut: x[:, cut]) for cut in cuts])
+    hows = ("in another order", turned), ("among half as many", halves)
+    for where, other in hows:
+        # of fewer the arithmetic of a module may be another, and its rounding
+        if not agree(other, among):
+            place = int((other - among).abs().argmax())
+            raise ValueError(
+                "the log-likelihood of an example depends on the others of its "
+                f"minibatch: one is {float(among[place]):.6g} among {len(among)} "
+                f"and {float(other[place]):.6g} {where}. Compute it from that "
+                "example alone: no sum, mean or normalisation over the batch, no "
+                "example before or behind it (a lag is a column of the data), and "
+                "no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+            )
+
+
+def _check_scale(
+    posterior: DataPotential, position: Tensor, few: Batch, minibatch: Tensor | None
+) -> None:
+    """Raise a ValueError unless energy and gradient of a minibatch, or of a few
+    examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
+    scale 1 what forgets it looks right.
+    """
+    scale = 2.0 if minibatch is None else posterior.num_examples / minibatch.shape[1]
+    by_parts = lambda x: DataPotential.energy_of(posterior, x, batch, scale)
+    try:
+        of = posterior.energy_given, posterior.gradient_given
+        given: tuple = position, minibatch
+        if minibatch is None:
+            of, given = (
+                (posterior.energy_of, posterior.gradient_of),
+                (position, few, scale),
+            )
+        with torch.no_grad():
+            found = [each(*given) for each in of]
+        # one copy of the minibatch at a time
+        batch = few if minibatch is None else posterior.gather(minibatch)
+        energy, expected = differentiate(by_parts, position)
+    except ERRORS:  # beyond a support, or it has no derivative
+        return
+    right = agree(found[0], energy) and agree(found[1], expected, root=3)
+    if not right and energy.isfinite().all() and expected.isfinite().all():
+        error = (found[1] - expected).abs()
+        chain, place = divmod(int(error.argmax()), position.shape[1])
+        raise ValueError(
+            f"with the scale {scale:.6g}, N/n, the energy of {batch[0].shape[1]} "
+            f"examples is {float(found[0][chain]):.6g} in chain {chain}, and its "
+            f"gradient is {float(found[1][chain, place]):.6g} in coordinate {place}"
+            f", but those of log p(θ) and N/n·Σ log p(xᵢ | θ) are "
+            f"{float(energy[chain]):.6g} and {float(expected[chain, place]):.6g}: "
+            "multiply the likelihood by the scale, and not the prior"
+        )
+
+
+def _blind(
+    posterior: DataPotential, position: Tensor, few: Batch, generator: Generator
+) -> list[Any] | None:
+    """Name the parameters along which in most chains the likelihood changes, though
+    the gradient has no likelihood in them at both ends of the way; None if there
+    are none.
+
+    At the shortest way a unit that a rectifier has switched off, or a threshold,
+    stays on its side, but for one chain alone in 10⁴; what is switched on has a
+    gradient.
+    """
+
+    def blind(position: Tensor) -> Tensor:
+        one, many = (posterior.gradient_of(position, few, x) for x in (1.0, 2.0**20))
+        # those of examples may cancel exactly, as of a bias where as many are taken
+        # for another class as the other way round: so with weights, too
+        apart = lambda x: (
+            (posterior.log_likelihoods(x, few) * weights).sum(-1) + 0 * x.sum(-1)
+        )
+        return ((one == many) & (differentiate(apart, position)[1] == 0)).all(0)
+
+    def moved(coordinates: Tensor, distance: float) -> tuple[bool, Tensor]:
+        way = (1 + position.abs()) * normal_like(position, generator)
+        to = position + distance * way * coordinates
+        change = (posterior.log_likelihoods(to, few) - before).abs()
+        large = change > 16 * torch.finfo(change.dtype).eps * (1 + before.abs())
+        return bool(large.any(-1).float().mean() > 0.5), to
+
+    before = posterior.log_likelihoods(position, few)
+    weights = torch.arange(1, before.shape[1] + 1, device=before.device).sqrt()
+    unseen = blind(position)
+    for distance in (1e-3, torch.finfo(position.dtype).eps ** 0.5):
+        for _ in range(10):
+            changed, to = moved(unseen, distance)
+            still = unseen & blind(to)
+            if not changed or torch.equal(still, unseen):
+                break
+            unseen = still
+        if not changed:
+            return None
+    cut = getattr(
+        posterior, "parameters_of", None
+    )  # by names, of a model that has some
+    cut = cut or getattr(getattr(posterior, "parameters", None), "cut", None)
+    places = torch.arange(len(unseen), device=unseen.device)
+    pieces = cut(places) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
+    masks = {name: torch.isin(places, piece) for name, piece in pieces.items()}
+    return [name for name, mask in masks.items() if moved(mask & unseen, 1e-3)[0]]
+
+
+def check_rule(
+    rule: MinibatchRule,
+    num_examples: int,
+    batch_size: int,
+    seed: int,
+    data: Sequence[Tensor] = (),
+) -> None:
+    """Raise a ValueError if a rule gives minibatches of another shape, or all chains
+    the same one, where chance does not, or chooses some examples more often than others
+    (:func:`check_uniform`), which those of :mod:`sgmc.minibatches` do not.
+    """
+    name = f"minibatches: {type(rule).__name__}.indices"
+    drawn = rule.indices(num_examples, batch_size, 2, seed, 0)
+    if drawn.shape != (2, batch_size):
+        raise ValueError(
+            f"{name} must return (chains, n), here (2, {batch_size}), but it returned "
+            f"{tuple(drawn.shape)}"
+        )
+    if torch.equal(*drawn) and math.comb(num_examples, batch_size) > 10**6:
+        raise ValueError(
+            f"{name} gives all chains the same minibatch, so that chains are not "
+            "independent and standard errors too small: choose another one for each"
+        )
+    while type(rule) is Held:
+        rule = rule.rule
+    if type(rule) not in (Fresh, Passes):
+        check_uniform(rule, num_examples, batch_size, seed, data)
+
+
+def check_uniform(
+    rule: MinibatchRule,
+    num_examples: int,
+    batch_size: int,
+    seed: int,
+    data: Sequence[Tensor] = (),
+) -> None:
+    """Raise a ValueError if of some 400 minibatches of a rule, at random steps, an
+    example is in too many or too few, or the share of a tenth of the data, by place or
+    by the values of a tensor, is off by more than a tenth.
+
+    Minibatches need be independent, and not the examples in one. By chance that happens
+    to a uniform rule less than once in a million times.
+    """
+    number = min(2_000, max(400, 40 * num_examples // batch_size))
+    # far apart, for neighbours may have the same minibatch, or belong to one pass
+    steps = counter_based(seed, _COUNTED, 0).integers(2**31, size=number).tolist()
+    given = num_examples, batch_size, 2, seed
+    try:
+        drawn = torch.stack([rule.indices(*given, step)[0] for step in steps])
+    except LookupError:  # a rule for fewer steps
+        return
+    found: list[tuple[float, str]] = []
+    keys = {"their place": torch.arange(num_examples)} | {
+        f"tensor {number} of the data": _keys(x)
+        for number, x in enumerate(data)
+        if x.numel() <= _MANY
+    }
+    for name, key in keys.items():
+        tenths = torch.empty_like(key, dtype=torch.int64)
+        tenths[key.argsort()] = torch.arange(num_examples) * 10 // num_examples
+        sizes = tenths.bincount(minlength=10) / num_examples * batch_size
+        cells = tenths[drawn] + 10 * torch.arange(number)[:, None]
+        came = cells.flatten().bincount(minlength=10 * number).view(-1, 10).double()
+        mean, variance = came.mean(0), came.var(0) + sizes  # at least that of chance
+        off = (mean - sizes).abs()
+        odd = (off > 0.1 * sizes) & (off > 7 * (variance / number).sqrt())
+        for place in odd.nonzero().flatten().tolist():
+            ratio = float(mean[place] / sizes[place])
+            text = (
+                f"of the tenths of the examples by {name}, from the least, number "
+                f"{place + 1} comes {ratio:.2f} times as often as it should"
+            )
+            found.append((abs(ratio - 1), text))
+    expected = drawn.numel() / num_examples  # of each example
+    counts = drawn.flatten().bincount(minlength=num_examples).double()
+    # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
+    tail = torch.special.xlogy(counts, counts / expected) - counts + expected
+    place = int(tail.argmax())
+    if tail.max() > math.log(1e7 * num_examples):
+        text = (
+            f"example {place} came {int(counts[place])} times in {number} minibatches, "
+            f"where {expected:.3g} are expected"
+        )
+        found.append((0.0, text))
+    if found:
+        raise ValueError(
+            f"minibatches: {type(rule).__name__}.indices does not choose the examples "
+            f"uniformly, and N/n is no right scale then: {max(found)[1]}. Choose each "
+            "equally often; what shall weigh more gets a weight in the likelihood"
+        )
+
+
+def few_examples(posterior: Any) -> Batch:
+    """Gather some examples from all over the data, tensors ``(1, m, ...)``, on which a
+    look at the model costs little (:func:`spread`); nothing without data."""
+    if not isinstance(posterior, DataPotential):
+        return ()
+    most = max(4, min(32, posterior.batch_size or posterior.num_examples))
+    chosen = spread(posterior.data, most).to(posterior.data[0].device)
+    return tuple(x.index_select(0, chosen)[None] for x in posterior.data)
+
+
+def on_few_examples(potential: Any) -> Potential:
+    """Give one of the same form on which a look at the model costs little: of one with
+    data that on some examples from all over them.
+    """
+    few = few_examples(potential)
+    return OnBatch(potential, few, 1.0) if few else potential
+
+
+def spread(data: Sequence[Tensor], most: int) -> Tensor:
+    """Choose examples from all over the data, at most so many, by their place and by
+    the values of each tensor, the last one first: for each the rarest value, the least,
+    the largest, and some between: ``(m,)`` int64, in their order.
+
+    Example:
+        >>> rare = torch.zeros(1_000)
+        >>> rare[123] = 1.0
+        >>> spread([rare], most=4)
+        tensor([  0, 123, 499, 999])
+    """
+    number = len(data[0])
+    every = torch.tensor([0.0, 1.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875])
+    lists = [(every * (number - 1)).long().tolist()]
+    for x in data:
+        stride = x.numel() // _LOOKED_AT + 1
+        values, order = _keys(x[::stride]).sort(stable=True)
+        counts = values.unique_consecutive(return_counts=True)[1]
+        first = order[counts.cumsum(0) - counts] * stride
+        between = first[(every * (len(first) - 1)).long()]
+        lists.insert(0, [int(first[counts.argmin()]), *between.tolist()])
+    chosen = dict.fromkeys(x for each in zip_longest(*lists) for x in each)
+    chosen.pop(None, None)
+    return torch.tensor(sorted(list(chosen)[:most]))
+
+
+def _keys(x: Tensor) -> Tensor:
+    """Make a number of each example of a tensor that tells it from others: ``(N,)``."""
+    x = x.detach()[:, None].flatten(1).float()
+    weights = torch.arange(1.0, x.shape[1] + 1, device=x.device).sqrt()
+    return (x * weights).sum(1).nan_to_num().cpu()
