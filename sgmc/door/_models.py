@@ -367,7 +367,8 @@ def _check_scale(
             f"gradient is {float(found[1][chain, place]):.6g} in coordinate {place}"
             f", but those of log p(θ) and N/n·Σ log p(xᵢ | θ) are "
             f"{float(energy[chain]):.6g} and {float(expected[chain, place]):.6g}: "
-            "multiply the likelihood by the scale, and not the prior"
+            "look at the formula's sign, factors and shapes, and multiply the "
+            "likelihood by the scale, and not the prior"
         )
 
 
