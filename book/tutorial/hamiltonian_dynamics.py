@@ -23,7 +23,6 @@ import torch
 from booklib.page.scoreboard import show_row
 
 # %% tags=["hide-input"]
-# isort: split
 import matplotlib.pyplot as plt
 
 from booklib.page.claims import at_least, at_most, check, near

@@ -9,32 +9,41 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 23 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 24 minutes to read, 15 to play · Running: about 6 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! HMC, ! Hamiltonian Monte Carlo, ! typical set, ! resonance
 # ```
 
-# %% tags=["hide-input"]
-import warnings
-
-import matplotlib.pyplot as plt
+# %%
 import torch
 
-from booklib.page.claims import claim
-from booklib.page.figures import COLOURS, TRUTH, plot_contours, use_style
-from booklib.page.play import play
-from booklib.page.scoreboard import exact_variance, show_scoreboard
-from sgmc import sample
+from booklib.page.scoreboard import show_row
 from sgmc.integrators import leapfrog
+from sgmc.targets import Gaussian
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from booklib.page.claims import at_least, at_most, at_most_errors, check, near
+from booklib.page.figures import (
+    COLOURS,
+    TRUTH,
+    plot_contours,
+    plot_density,
+    plot_histogram,
+    use_style,
+)
+from booklib.page.play import play
+from booklib.page.scoreboard import show_scoreboard
+from sgmc import sample
 from sgmc.kernels import HMC
 from sgmc.other_kernels import RandomWalkMetropolis
-from sgmc.targets import Gaussian
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-# Bad step sizes are tried on purpose below, and what sample remarks of them is known.
-warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never moved)")
 
 # %% [markdown]
 # A sampler has to go where the probability is.
@@ -44,6 +53,7 @@ warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never m
 # Its density is largest at the mode, $\theta = 0$, but the squared distance of a sample from there, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$.
 # For large $d$ the distance itself is therefore $\sqrt d$, give or take $1/\sqrt2$.
 # Nearly all the probability lies in a thin shell, the *typical set*: nearer to the mode the density is larger, but there is hardly any room.
+# In 100 dimensions the shell from 8 to 12 has {c}`shell` of it, and the ball within 5 of the mode {c}`core`.
 # The upper part of {numref}`fig-typical-set` shows the shell, the lower part two ways to leave a point in it.
 
 # %% mystnb={"figure": {"caption": "A standard Gaussian. Upper: the density of the distance from the mode, in 1, 10 and 100 dimensions. Lower: 100 dimensions; the distance from the mode along twenty paths that leave a sample $\\theta$ in random directions $r$: on straight ones, $\\theta + tr$ (black), and on those of a rolling ball, $\\theta\\cos t + r\\sin t$ (blue). Grey: the shell, $\\sqrt d \\pm 2$.", "name": "fig-typical-set"}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to pi, twenty black curves that soon rise from the grey band, and twenty blue ones that stay in it."}} tags=["hide-input"]
@@ -94,21 +104,8 @@ plt.show()
 show_scoreboard(4)
 half_dim, squares = torch.tensor(50.0).double(), torch.tensor([5, 8, 12]).double() ** 2
 mode, low, high = torch.special.gammainc(half_dim.expand(3), squares / 2)
-claim(
-    "Probability that a standard Gaussian in 100 dimensions lies between 8 and 12 from "
-    "its mode",
-    high - low,
-    at_least=0.99,
-    because="the χ² distribution with 100 degrees of freedom",
-    kind="exact",
-)
-claim(
-    "Probability that it lies nearer than 5",
-    mode,
-    at_most=1e-8,
-    because="the χ² distribution with 100 degrees of freedom",
-    kind="exact",
-)
+check("shell", high - low, at_least(0.99), kind="exact", digits=3)
+check("core", mode, at_most(1e-8), kind="exact", digits=1)
 
 # %% [markdown]
 # ## Resample, roll, accept
@@ -167,8 +164,8 @@ claim(
 # ```
 #
 # The proof uses that leapfrog is reversible and conserves volume, exactly, and nothing about the size of its energy error: an integrator that errs more is only rejected more often.
-# ({prf:ref}`thm-involution` has the argument for any reversible map.)
-# In code, with mass one, it is a few lines:
+# {prf:ref}`thm-involution` has the argument for any reversible map.
+# In code, with mass one and the last page's `leapfrog`, as the package has it, it is a few lines:
 
 
 # %%
@@ -182,6 +179,19 @@ def hmc_step(U, gradient, theta, step_size, num_steps, generator):
     accepted = uniform < torch.exp(energy - new_energy)
     return torch.where(accepted[:, None], new_theta, theta)
 
+
+# %% [markdown]
+# We run it with $\varepsilon = 1$, where the last page's ball had the variance $\frac43$.
+# HMC's row of the scoreboard is 1 at any step size.
+
+
+# %%
+bowl = Gaussian.standard(1)  # U(θ) = ½θ²
+theta, samples, generator = torch.zeros(10_000, 1), [], torch.Generator().manual_seed(4)
+for _ in range(24):
+    theta = hmc_step(bowl.energy, bowl.gradient, theta, 1.0, 2, generator)
+    samples.append(theta[:, 0])
+show_row("hmc", torch.stack(samples[12:]))
 
 # %% [markdown]
 # {numref}`fig-trajectory` compares one such path with a random walk of as many steps, on a Gaussian with correlation 0.95.
@@ -215,7 +225,7 @@ plt.show()
 #
 # {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: acceptance does not deteriorate with the length of a path (here exactly, and in general as well as the shadow of page 3 is conserved).
+# This answers the guess: acceptance does not deteriorate with the length of a path, here exactly, and in general as well as the shadow of page 3 is conserved.
 # In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # In $d$ dimensions the same holds with $\lvert\theta\rvert^2$, which on the shell differs between two points by about $2\sqrt d$: a hundred dimensions and $\varepsilon = 0.1$ give an energy error of about 0.025, all the way round.
 # So what limits the length of a path is the gradients that it costs, and not rejections.
@@ -223,84 +233,70 @@ plt.show()
 # With the gradient of a minibatch there will be no other choice.
 
 # %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
-bowl = Gaussian.standard(1, dtype=torch.float64)
-start = torch.zeros(10_000, 1, dtype=torch.float64)
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
-measured = {}
-for metropolis in (False, True):
-    runs = [
-        sample(
-            HMC(h, round(1.6 / h), metropolis=metropolis),
-            bowl,
-            start,
-            num_samples=10,
-            warm_up=20,
-            seed=2,
-        )
-        for h in sizes
-    ]
-    measured[metropolis] = torch.tensor(
-        [run.mean_and_standard_error(lambda x: x**2) for run in runs]
-    )
 
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
+
+def variance(step_size, rejections):
+    """The mean of θ² in 10,000 chains, and its error."""
+    theta, samples = torch.zeros(10_000, 1), []
+    generator = torch.Generator().manual_seed(2)
+    settings = step_size, round(1.6 / step_size)
+    for _ in range(30):
+        if rejections:
+            theta = hmc_step(bowl.energy, bowl.gradient, theta, *settings, generator)
+        else:
+            r = torch.randn(theta.shape, generator=generator)
+            theta, _ = leapfrog(bowl.gradient, theta, r, *settings)
+        samples.append(theta[:, 0])
+    of_chains = torch.stack(samples[20:]).square().mean(0)
+    return float(of_chains.mean()), float(of_chains.std() / 100)
+
+
+figure, axes = plt.subplots(figsize=(4.8, 3.2))
 axes.axhline(1, color=TRUTH, zorder=0)
 fine = torch.linspace(0.02, 1.78, 200)
-axes.plot(
-    fine, 1 / (1 - fine**2 / 4), "--", lw=1, color=COLOURS["HMC without correction"]
-)
-for metropolis, name, marker in (
+colour = COLOURS["HMC without correction"]
+axes.plot(fine, 1 / (1 - fine**2 / 4), "--", lw=1, color=colour)
+errors = []
+for rejections, name, marker in (
     (False, "HMC without correction", "s"),
     (True, "HMC", "o"),
 ):
-    axes.plot(
-        sizes, measured[metropolis][:, 0], marker, color=COLOURS[name], label=name
-    )
+    measured = [variance(h, rejections) for h in sizes]
+    values = [value for value, _ in measured]
+    axes.plot(sizes, values, marker, color=COLOURS[name], label=name)
+    errors += [
+        abs(value - (1 if rejections else 1 / (1 - h**2 / 4))) / error
+        for h, (value, error) in zip(sizes, measured, strict=True)
+    ]
 axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"variance of $\theta$", ylim=(0, 5))
 axes.legend(loc="upper left")
 plt.show()
 
-# %% [markdown]
-# HMC's own row of the scoreboard is 1, at any step size, and that is what `hmc_step` gives at $\varepsilon = 0.1$ with 50 steps a sample.
-
 # %% tags=["hide-input"]
-generator, squares = torch.Generator().manual_seed(4), []
-theta = torch.zeros(10_000, 1, dtype=torch.float64)
-for _ in range(24):
-    theta = hmc_step(bowl.energy, bowl.gradient, theta, 0.1, 50, generator)
-    squares.append(theta**2)
-of_chains = torch.stack(squares[12:]).mean(0)
-claim(
-    "Measured variance of HMC in the bowl",
-    of_chains.mean(),
-    near=exact_variance("hmc"),
-    standard_error=of_chains.std() / 100,
-    because="the theorem above; 10,000 chains",
+check(
+    "variances",
+    max(errors),
+    at_most_errors(),
+    because="the shadow's variance, or 1",
+    says="Largest distance of a symbol in the figure from its line, in standard errors",
 )
-for metropolis, name, exact in ((False, "without", 4 / 3), (True, "with", 1.0)):
-    value, error = measured[metropolis][sizes.index(1.0)]
-    claim(
-        f"Measured variance at ε = 1 {name} rejections",
-        value,
-        near=round(exact, 6),
-        standard_error=error,
-        because="10,000 independent chains",
-    )
-precise = Gaussian.correlated(0.95, dtype=torch.float64)
+ridge = Gaussian.correlated(0.95, dtype=torch.float64)
 first = torch.tensor([[-1.6, -1.2]], dtype=torch.float64)
-by_package = sample(HMC(0.3, 5), precise, first, num_samples=30, seed=5).samples
+by_package = sample(HMC(0.3, 5), ridge, first, num_samples=30, seed=5).samples
 generator = torch.Generator().manual_seed(5)
 torch.randn(2, generator=generator, dtype=torch.float64)  # at the start; not used
 theta, by_hand = first, []
 for _ in range(30):
-    theta = hmc_step(precise.energy, precise.gradient, theta, 0.3, 5, generator)
+    theta = hmc_step(ridge.energy, ridge.gradient, theta, 0.3, 5, generator)
     by_hand.append(theta)
-claim(
-    "Largest difference between 30 samples of the function above and of the package",
+check(
+    "package",
     (torch.stack(by_hand) - by_package).abs().max(),
-    at_most=1e-9,
-    because="the same rule and the same random numbers; rounding",
+    at_most(1e-9),
     kind="exact",
+    because="the same rule and the same random numbers",
+    says="Largest difference between 30 samples of hmc_step and of the package",
 )
 
 # %% [markdown]
@@ -309,82 +305,26 @@ claim(
 # Two numbers are to be chosen.
 # The *step size* trades acceptance for distance: near the limit $\varepsilon < 2s$, with $s$ the standard deviation of the narrowest direction, most paths are rejected, and far below it gradients are wasted.
 # An acceptance between 0.6 and 0.9 is a good aim {cite:p}`beskos2013,betancourt2014`.
-# The *number of steps* should make a quarter of a turn in the widest direction, of standard deviation $\ell$; that takes about $\ell/s$ steps. (These rules are for Gaussians, and up to constants.)
+# The *number of steps* should make a quarter of a turn in the widest direction, of standard deviation $\ell$; that takes about $\ell/s$ steps.
 # With fewer, HMC is a random walk again; with more, the ball comes back.
+# So a valley takes HMC about $\ell/s$ steps from end to end, where a random walk needs $(\ell/s)^2$ steps of length $s$ to diffuse as far, and so does *Langevin dynamics*, which is HMC with $L = 1$: guided by the gradient, but with a new direction at every step.
 #
 # There is a trap in coming back.
 # After a time $\varepsilon L = \pi$ the ball in the bowl is at $-\theta$, whatever its momentum was.
 # The chain then hops from side to side, and $\theta^2$ never changes: HMC keeps its target without ever reaching it.
-# This is *resonance*, and a random number of steps cures it.
-# The number must be drawn before the path begins, so that the proof holds for each number ({prf:ref}`thm-random-steps`).
+# Near $\pi$ it is no better: $L$ leapfrog steps turn the ball by the angle $L\omega$, with $\omega = 2\arcsin\frac\varepsilon2$ ({ref}`ex-frequency`), and if rejections are rare, the correlation of $\theta^2$ with the next $\theta^2$ is $\cos^2L\omega$.
+# For 16 steps of 0.196 it misses 1 by {c}`stuck`.
 #
-# How much is at stake can be computed.
-# In the bowl $L$ steps turn the ball by the angle $L\omega$, with $\omega = 2\arcsin\frac\varepsilon2$ for leapfrog ({ref}`ex-frequency`), so the mean of $\theta'$ given $\theta$ is $\theta\cos L\omega$, as if the exact ball had turned that far.
-# Ignore the rejections, which are rare at small steps. A sample then keeps the part $\cos L\omega$ of $\theta$, and $\theta$ has the autocorrelations $\rho_k = a^k$ with $a = E\cos L\omega$, the mean over the random $L$. In the same way $\theta^2 - 1$ keeps the part $\cos^2L\omega$, so $\theta^2$ has $\rho_k = b^k$ with $b = E\cos^2L\omega$. (It is there because at the resonance $\theta$ only changes its sign.)
-# The autocorrelation time {eq}`eq-tau` is then $(1 + \rho_1)/(1 - \rho_1)$.
-# {numref}`fig-resonance` has the effective samples per gradient for the slower of the two: with a fixed number they fall to nothing at $\varepsilon L = \pi$, with a random one they do not. At its best length the fixed number is a little better; but the best length has to be known.
-
-
-# %% mystnb={"figure": {"caption": "Effective samples per gradient in the bowl, for the slower of $\\theta$ and $\\theta^2$, against the number of steps; $\\varepsilon = 0.196$, exact but for rejections. Random: uniform between $\\frac12L$ and $\\frac32L$. Grey: $\\varepsilon L = \\pi$.", "name": "fig-resonance"}, "image": {"alt": "Two lines over the number of steps, on a logarithmic scale. Both rise to a top near eight steps. At sixteen the line of the fixed number falls by a factor of many thousands; that of the random number declines gently."}} tags=["hide-input"]
-def per_gradient(num_steps, spread, step_size=0.196):
-    """Effective samples per gradient, with L uniform within ± spread · num_steps."""
-    steps = torch.arange(
-        round(num_steps * (1 - spread)), round(num_steps * (1 + spread)) + 1
-    )
-    a = (steps * 2 * torch.tensor(step_size / 2, dtype=torch.float64).arcsin()).cos()
-    correlation = torch.maximum(a.mean(), (a**2).mean())
-    return float((1 - correlation) / (1 + correlation) / (num_steps + 1))
-
-
-numbers = range(2, 21)
-worth = {
-    name: [per_gradient(number, spread) for number in numbers]
-    for name, spread in (("fixed", 0.0), ("random", 0.5))
-}
-figure, axes = plt.subplots(figsize=(5.2, 3.0))
-for name, style in (("fixed", "o-"), ("random", "s--")):
-    colour, label = COLOURS["HMC"], f"{name} number of steps"
-    axes.semilogy(numbers, worth[name], style, ms=4, color=colour, label=label)
-axes.axvline(torch.pi / 0.196, color=TRUTH, lw=1, zorder=0)
-axes.set(xlabel="leapfrog steps $L$", ylabel="eff. samples per gradient")
-axes.set_xticks(range(2, 21, 2))
-axes.legend(loc="lower left")
-plt.show()
+# This is *resonance*, and a random number of steps cures it: with $L$ uniform between 8 and 24 the correlation is {c}`cured`.
+# The number must be drawn before the path begins, so that the proof holds for each number ({prf:ref}`thm-random-steps`).
+# {doc}`/book/further/trajectories` measures what an independent sample costs at each length, derives the rules above, and treats the mass matrix $M$, which can make all directions alike, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
+# The momentum then decays as if by friction, and noise makes up for it: page 8 will take that road.
 
 # %% tags=["hide-input"]
-resonance = numbers.index(16)  # 16 × 0.196 ≈ π
-claim(
-    "Effective samples per gradient at the resonance, random over fixed",
-    worth["random"][resonance] / worth["fixed"][resonance],
-    at_least=1e6,
-    because="a² is 1 − 2·10⁻⁷ there; exact without rejections",
-    kind="exact",
-)
-claim(
-    "Effective samples per gradient at the best lengths, fixed over random",
-    max(worth["fixed"]) / max(worth["random"]),
-    near=1.33,
-    within=0.05,
-    because="exact without rejections",
-    kind="exact",
-)
-draws = sample(
-    HMC(0.196, 16, jitter=0.5),
-    bowl,
-    bowl.exact_samples(400, torch.Generator().manual_seed(1)),
-    num_samples=800,
-    seed=3,
-)
-before, after = draws.samples[:-1, :, 0], draws.samples[1:, :, 0]
-products = (before**2 - 1) * (after**2 - 1) / 2
-angles = torch.arange(8, 25) * 2 * torch.tensor(0.098, dtype=torch.float64).arcsin()
-claim(
-    "Measured correlation of θ² with the next θ² for a random number near 16",
-    products.mean(),
-    near=float((angles.cos() ** 2).mean()),
-    within=0.1,
-    because="the mean of a²; 800 numbers of steps, a standard error of 0.015",
-)
+omega = 2 * torch.tensor(0.196 / 2, dtype=torch.float64).arcsin()
+check("stuck", 1 - (16 * omega).cos() ** 2, at_most(1e-6), kind="exact", digits=1)
+cured = (torch.arange(8, 25) * omega).cos().square().mean()
+check("cured", cured, at_most(0.5), kind="exact", digits=2)
 
 # %% [markdown]
 # {numref}`fig-live-hmc` has a valley with $\ell = 1$ and $s = \frac13$.
@@ -397,23 +337,63 @@ claim(
 # Live: 500 samples of HMC in the valley, with their variances in the line below the controls. Above, the last hundred samples and the path of the last proposal; below left, the coordinate along the valley; below right, how far $\lvert\theta_1\rvert$ jumps from sample to sample, which resonance brings to zero.
 # ```
 #
-# How does HMC compare with its relatives?
-# Let a target be narrow, of standard deviation $s$, in several directions and wide, of standard deviation $\ell = s\sqrt\kappa$, in another.
-# HMC keeps its course along the valley, in steps of about $s$.
-# A random walk must take steps of about $s$ too, and needs $(\ell/s)^2 = \kappa$ of them to diffuse over the length $\ell$.
-# So does *Langevin dynamics*, which is HMC with $L = 1$: a step downhill and noise, guided by the gradient, but with a new direction at every step.
+# ## Where no step suits: a funnel
 #
-# | | steps from end to end | step size in $d$ equal dimensions |
-# | --- | --- | --- |
-# | random walk | $\kappa$ | $d^{-1/2}$ |
-# | Langevin ($L = 1$, with rejections) | $\kappa$ | $d^{-1/6}$ |
-# | HMC | $\sqrt\kappa$ | $d^{-1/4}$ |
+# In a Gaussian one step size suits all places.
+# {numref}`fig-funnel` has a target where none does, the funnel of {cite:t}`neal2003`: $v \sim N(0, 9)$, and $x$ given $v$ has the variance $e^v$.
+# Hierarchical models look like this, with $v$ the logarithm of a variance.
+# At $v$ the valley has the width $e^{v/2}$, so leapfrog is stable only for $\varepsilon < 2e^{v/2}$, to the right of the dotted line.
 #
-# (Langevin's step shrinks a little more slowly with the dimension, but it needs the square of the number of steps.)
-# {doc}`/book/further/trajectories` derives the table and measures it.
-# The same page treats the mass matrix $M$, which can make all directions alike and $\kappa$ small, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
-# The momentum then decays as if by friction, and noise makes up for it: page 8 will take that road.
-#
+# The theorem holds: HMC keeps the funnel at any step.
+# But it does not enter the neck, because there its paths explode and are rejected.
+# Of the samples {c}`neck` have $v < -4$, where {c}`neck-true` is right, and nothing alarming is to be seen: {c}`acceptance` of the proposals are accepted, as the rule above asks, because the wide part hides the neck.
+# A smaller step helps, but whatever it is, deeper down there is a place where it is too large.
+# The cure is another coordinate: $z = xe^{-v/2}$ is $N(0, 1)$ and independent of $v$, which makes the funnel a bowl.
+
+
+# %% mystnb={"figure": {"caption": "HMC in a funnel, with six steps of size 0.5. Upper: the last samples of 1,000 chains; grey, two standard deviations of $x$ on either side; left of the dotted line leapfrog is unstable. Lower: the samples of $v$ (line) and their exact density (grey).", "name": "fig-funnel"}, "image": {"alt": "Above, a grey funnel that opens to the right, filled with dots except for its narrow left end, where there are hardly any beyond a dotted line at -2.8. Below, a histogram of v that follows a grey bell on the right, is a little above it in the middle, and breaks off on the left, where the bell goes on."}} tags=["hide-input"]
+def funnel(theta):
+    """Energy of v and x."""
+    v, x = theta.T
+    return v**2 / 18 + v / 2 + x**2 * torch.exp(-v) / 2
+
+
+def funnel_gradient(theta):
+    v, x = theta.T
+    pull = x * torch.exp(-v)
+    return torch.stack([v / 9 + (1 - x * pull) / 2, pull], -1)
+
+
+step_size, num_steps = 0.5, 6
+theta, generator = torch.zeros(1_000, 2), torch.Generator().manual_seed(6)
+samples = [theta]
+for _ in range(400):
+    theta = hmc_step(funnel, funnel_gradient, theta, step_size, num_steps, generator)
+    samples.append(theta)
+samples = torch.stack(samples)
+v = torch.linspace(-10, 10, 200)
+figure, (upper, lower) = plt.subplots(2, 1, figsize=(4.8, 5), sharex=True)
+width = 2 * torch.exp(v / 2)
+upper.fill_between(v, -width, width, color=TRUTH, alpha=0.35, lw=0)
+upper.plot(*samples[-1].T, ".", ms=2, color=COLOURS["HMC"])
+upper.axvline(2 * torch.tensor(step_size / 2).log(), color="k", ls=":", lw=1)
+upper.set(xlim=(-10, 10), ylim=(-20, 20), ylabel="$x$")
+plot_density(lower, Gaussian(torch.tensor([[9.0]])), -10, 10)
+edges = torch.linspace(-10, 10, 81)
+plot_histogram(lower, samples[200:, :, 0], edges, color=COLOURS["HMC"], lw=1)
+lower.set(xlabel="$v$", ylabel="density")
+plt.show()
+
+# %% tags=["hide-input"]
+neck = (samples[200:, :, 0] < -4).double().mean(0)
+error = neck.std() / 1_000**0.5
+check("neck", neck.mean(), at_most(0.05), error=error, because="paths explode there")
+right = torch.special.ndtr(torch.tensor(-4 / 3).double())
+check("neck-true", right, kind="exact", digits=2)
+accepted = (samples[201:] != samples[200:-1]).any(-1).double().mean()
+check("acceptance", accepted, near(0.75, 0.1), digits=2)
+
+# %% [markdown]
 # **To remember:** resample the momentum, roll, and accept by the energy error.
 #
 # Every gradient and every energy here reads all the data.
@@ -421,20 +401,20 @@ claim(
 #
 # ## Change it
 #
-# * In the `sizes` of the figure on rejections write `2.1` for `1.75`, a step beyond the limit of stability: without rejections the chain runs away, and its last square leaves the figure, while HMC keeps the variance one.
-# * Set `(("fixed", 0.0), ("random", 0.5))` to `(("fixed", 0.0), ("random", 0.1))`. At the resonance the paths now have 14 to 18 steps, all of them bad, and the claim on the resonance shows ✗.
-# * In `hmc_step` write `torch.exp(new_energy - energy)` for `torch.exp(energy - new_energy)`, the wrong sign. At $\varepsilon = 0.1$ the variance hardly shows it, because nearly all is accepted; the comparison with the package shows ✗.
+# * In the cell of {numref}`fig-correction` write `2.1` for `1.75` among the `sizes`, a step beyond the limit of stability: without rejections the chain runs away, and its last square leaves the figure, while HMC keeps the variance one.
+# * In the visible cell of `hmc_step` write `torch.exp(new_energy - energy)` for `torch.exp(energy - new_energy)`, the wrong sign. Is the variance in the row now too large or too small? Look at {numref}`fig-correction` afterwards.
+# * In the cell of {numref}`fig-funnel` write `0.1, 30` for `0.5, 6`: paths of the same length for five times as many gradients. The dotted line moves to the left, and the samples follow it, as far as it goes.
 #
 # ## Exercises
 #
 # ````{exercise}
 # :label: ex-hmc-write
 #
-# **Write it yourself.**
-# Let the ball keep a part of its momentum: replace line 1 by $r \leftarrow \sqrt{1 - \phi^2}\,r + \phi\,N(0, 1)$, for a single leapfrog step and one chain with the gradient `precision @ theta`.
+# **Write it yourself.** ★★★
+# Let the ball keep a part of its momentum: replace line 1 by $r \leftarrow \sqrt{1 - \phi^2}\,r + \phi\,N(0, 1)$, for a single leapfrog step of one chain, $\theta$ of shape `(1, d)`.
 #
 # ```python
-# def refreshed_step(theta, r, step_size, phi, generator):
+# def refreshed_step(U, gradient, theta, r, step_size, phi, generator):
 #     """Move from θ and r by one leapfrog step with partial refreshment."""
 #     start = ...  # keep a part of r, draw the rest
 #     ...  # one leapfrog step, and the energy gained
@@ -443,55 +423,63 @@ claim(
 #
 # The proof is about a move $S$ that ends with a flip.
 # What must happen to the momentum after a rejection?
-# (Assignment 1 of {doc}`/book/practice/teaching` has you build the whole of HMC from its parts.)
+# Assignment 1 of {doc}`/book/practice/teaching` has you build the whole of HMC from its parts.
 # ````
 #
 # ```{solution} ex-hmc-write
 # :class: dropdown
 #
-# The code is in the next cell.
-# The step is the move $S$, followed by one more flip in order to go on.
-# An accepted state is flipped twice, that is, not at all; after a rejection the momentum that the step *started* with turns round ({prf:ref}`thm-partial-refreshment`).
+# The step is $S = F \circ \Psi$, accepted or not, followed by one more flip $F$ in order to go on.
+# After an acceptance that is $F \circ F \circ \Psi = \Psi$: the ball goes on.
+# After a rejection only the last flip is left: the momentum that the step *started* with turns round ({prf:ref}`thm-partial-refreshment`).
+#
+#     fresh = torch.randn(theta.shape, generator=generator, dtype=theta.dtype)
+#     start = (1 - phi**2) ** 0.5 * r + phi * fresh
+#     new_theta, new_r = leapfrog(gradient, theta, start, step_size, 1)
+#     gained = U(new_theta) - U(theta) + (new_r**2 - start**2).sum(-1) / 2
+#     uniform = torch.rand(1, generator=generator, dtype=theta.dtype)
+#     if uniform < torch.exp(-gained):
+#         return new_theta, new_r
+#     return theta, -start
+#
+# The next cell compares it with the package.
 # ```
 
 
 # %% tags=["hide-input"]
-def refreshed_step(theta, r, step_size, phi, generator):
+def refreshed_step(U, gradient, theta, r, step_size, phi, generator):
     """Move from θ and r by one leapfrog step with partial refreshment."""
-    precision = precise.precision
-    fresh = torch.randn(2, generator=generator, dtype=torch.float64)
+    fresh = torch.randn(theta.shape, generator=generator, dtype=theta.dtype)
     start = (1 - phi**2) ** 0.5 * r + phi * fresh
-    new_r = start - step_size / 2 * precision @ theta
-    new_theta = theta + step_size * new_r
-    new_r = new_r - step_size / 2 * precision @ new_theta
-    gained = new_theta @ precision @ new_theta + new_r @ new_r
-    gained = (gained - theta @ precision @ theta - start @ start) / 2
-    if torch.rand((), generator=generator, dtype=torch.float64) < torch.exp(-gained):
+    new_theta, new_r = leapfrog(gradient, theta, start, step_size, 1)
+    gained = U(new_theta) - U(theta) + (new_r**2 - start**2).sum(-1) / 2
+    uniform = torch.rand(1, generator=generator, dtype=theta.dtype)
+    if uniform < torch.exp(-gained):
         return new_theta, new_r
     return theta, -start
 
 
-by_package = sample(
-    HMC(0.4, 1, refreshment=0.5), precise, first, num_samples=100, seed=5
-).samples[:, 0]
+kernel = HMC(0.4, 1, refreshment=0.5)
+by_package = sample(kernel, ridge, first, num_samples=100, seed=5).samples
 generator = torch.Generator().manual_seed(5)
-theta, r = first[0], torch.randn(2, generator=generator, dtype=torch.float64)
-by_hand = []
+theta, r = first, torch.randn(1, 2, generator=generator, dtype=torch.float64)
+by_hand, target = [], (ridge.energy, ridge.gradient)
 for _ in range(100):
-    theta, r = refreshed_step(theta, r, 0.4, 0.5, generator)
+    theta, r = refreshed_step(*target, theta, r, 0.4, 0.5, generator)
     by_hand.append(theta)
-claim(
-    "Largest difference between 100 samples of this function and of the package",
+check(
+    "refreshed",
     (torch.stack(by_hand) - by_package).abs().max(),
-    at_most=1e-9,
-    because="the same rule and the same random numbers; rounding",
+    at_most(1e-9),
     kind="exact",
+    says="Largest difference between 100 samples of this function and of the package",
 )
 
 # %% [markdown]
 # ```{exercise}
 # :label: ex-hmc-nan
 #
+# **No energy.** ★
 # A proposal has an infinite or undefined energy.
 # What must the correction step do with it?
 # ```
@@ -507,14 +495,18 @@ claim(
 # ```{exercise}
 # :label: ex-hmc-resonance
 #
-# Show that exact dynamics for a time $\pi$ in the bowl gives a chain whose $\theta^2$ never changes.
-# For which other times is the new $\theta$ independent of the old one?
+# **Diagnose a run.** ★★
+# Four chains of HMC in the bowl started at four different places.
+# Nearly every proposal was accepted, and the four averages of $\theta$ agree.
+# The four averages of $\theta^2$ do not, however long the chains run.
+# Which setting is to blame, why, and which would have been best?
 # ```
 #
 # ```{solution} ex-hmc-resonance
 # :class: dropdown
 #
-# {eq}`eq-rotation` at $t = \pi$ is $(\theta, r) \mapsto (-\theta, -r)$, whatever the fresh momentum was.
+# The length of the paths: it is half a turn.
+# {eq}`eq-rotation` at $t = \pi$ is $(\theta, r) \mapsto (-\theta, -r)$, whatever the fresh momentum was, so each chain alternates between its start and the place opposite: the averages of $\theta$ are 0, and $\theta^2$ never changes.
 # At $t = \frac\pi2$ and its odd multiples it is $\theta' = \pm r$, which owes nothing to $\theta$: a quarter of a turn is the best path.
 # ```
 #

@@ -29,6 +29,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "r = ((1 - half) * r",
         "r = ((1 + half) * r",
     ),
+    "hamiltonian_monte_carlo": (
+        {"hmc"},
+        "torch.exp(energy - new_energy)",
+        "torch.exp(new_energy - energy)",
+    ),
 }
 
 
