@@ -232,3 +232,30 @@ def test_an_online_estimate_is_refused():
 def test_a_schedule_is_refused():
     with pytest.raises(ValueError, match=r"step_size.*schedule"):
         CompiledSGHMC(lambda draw: 0.1, 2.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_compiled_are_the_steps_of_the_eager_kernel(case, monkeypatch):
+    """Run as it is, for nothing is compiled here: bit for bit."""
+    seen = []
+
+    def as_it_is(function, tensors):
+        seen.append(len(tensors))
+        return function
+
+    monkeypatch.setattr("sgmc.compiled.sghmc._compile", as_it_is)
+    potential, settings = CASES[case]
+    kernel, eager = (
+        make(0.05, num_steps=3, **settings) for make in (CompiledSGHMC, SGHMC)
+    )
+    state, info = run_with_info(kernel, potential, START, 4)
+    expected, expected_info = run_with_info(eager, potential, START, 4)
+    assert_same(state, expected, rtol=0, atol=0)
+    assert info == expected_info and len(seen) == 1
+
+
+def test_parameters_are_checked_as_those_of_the_eager_kernel():
+    for wrong in (dict(friction=-1.0), dict(friction=40.0), dict(num_steps=0)):
+        for make in (SGHMC, CompiledSGHMC):
+            with pytest.raises(ValueError, match=next(iter(wrong))):
+                make(0.1, **dict(friction=2.0) | wrong)

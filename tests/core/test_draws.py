@@ -63,6 +63,25 @@ def test_one_chain_has_no_spread():
         Draws(torch.zeros(5, 1, 2)).mean_and_standard_error()
 
 
+def test_two_chains_have_a_spread_and_one_run_is_a_pool():
+    """Averages 1 and 4: their standard error is 3/2."""
+    two = Draws(torch.tensor([[[0.0], [4.0]], [[2.0], [4.0]]]), seed=3)
+    mean, error = two.mean_and_standard_error()
+    assert mean == 2.5 and float(error) == pytest.approx(1.5)
+    alone = Draws.pool((two,))
+    assert torch.equal(alone.samples, two.samples) and alone.seed == (3,)
+    for wrong in ([two, 3], [two, None], "ab", two, {two: 1}, 5):
+        with pytest.raises(ValueError, match="runs must be a list of Draws"):
+            Draws.pool(wrong)
+    for weights in (["step_size"], None, 1):
+        with pytest.raises(ValueError, match="weights must be one of"):
+            two.weighted_mean(weights)
+    with pytest.raises(ValueError, match="samples"):
+        Draws({})
+    with pytest.raises(ValueError, match="statistics"):
+        Draws(two.samples, [1.0])
+
+
 def test_weighted_mean_is_that_of_numpy(draws):
     for chain in range(4):
         expected = np.average(

@@ -212,3 +212,22 @@ def test_a_record_has_what_a_tool_needs(record):
 def test_a_bound_that_does_not_fit_is_refused(arguments, options):
     with pytest.raises(ValueError, match="exactly one bound"):
         check("it", *arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "outside"),
+    [
+        (at_most(2), 2.0, 2.0001),
+        (at_least(2), 2.0, 1.9999),
+        (at_most_errors(), 5.0, 5.0001),
+        (near(2, 0.5), 2.5, 2.5001),
+        (near(2, 0.5), 1.5, 1.4999),
+        (near(2), 2.5, 2.5001),
+        (near(2), 1.5, 1.4999),
+    ],
+)
+def test_a_bound_itself_is_inside(bound, inside, outside, record):
+    """Near is within five errors, here of 0.1 or a rounding more."""
+    error = 0.1 * (1 + 1e-12)
+    assert record(inside, bound, error=error)["holds"]
+    assert not record(outside, bound, error=error)["holds"]

@@ -87,3 +87,21 @@ def test_so_many_seeds_have_the_power_that_is_asked_for():
     fewer = draws[:, :-1]
     assert (stats.ttest_1samp(fewer, 0, axis=1).pvalue < 0.05 / 4).mean() < 0.81
     assert found.seeds_needed(1e-6) == MOST_SEEDS
+
+
+@pytest.mark.parametrize("comparisons", [1, 6])
+def test_the_number_of_seeds_is_the_first_with_the_power(comparisons):
+    """At least two; the interval may be anywhere."""
+    half = 0.5 / math.sqrt(7) * stats.t.ppf(0.975, 6)
+    for margin in (0.2, 0.5, 3.0, 50.0):
+        power = [
+            stats.nct.sf(
+                stats.t.ppf(1 - 0.025 / comparisons, n - 1), n - 1, 2 * margin * n**0.5
+            )
+            for n in range(2, 200)
+        ]
+        expected = next(n for n, found in enumerate(power, 2) if found >= 0.8)
+        found = Gap(1.0, 1 - half, 1 + half, 0.5, 7, comparisons)
+        assert found.seeds_needed(margin) == expected
+        assert found.parts(margin)["seeds"] == str(expected)
+    assert MOST_SEEDS == 1_000 and Gap(0.0, -1.0, 1.0, 0.5, 3).comparisons == 1
