@@ -9,6 +9,7 @@ from booklib.conformance.thermostat import mean_field_variance
 from sgmc import sample
 from sgmc.matrices import Matrix
 from sgmc.other_kernels import SGNHT
+from sgmc.randomness import normal_like
 from sgmc.splittings import flows
 from sgmc.targets import Gaussian, NoisyGradient
 
@@ -101,3 +102,38 @@ def test_too_little_diffusion_for_explicit_euler():
     assert law[0] < 0.35 and law[-1] > 2.9
     right = curvature * mean_field_variance(ding(0.03, 0.1), curvature, 1.0)
     assert (right - 1).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("mass", [[1.0, 4.0], [[2.0, 0.5], [0.5, 1.0]]])
+def test_steps_with_noise_by_hand(mass):
+    """Of two chains, each with a friction of its own, and any mass."""
+    mass = torch.tensor(mass, dtype=torch.float64)
+    whole = mass if mass.ndim == 2 else torch.diag(mass)
+    kernel, target = SGNHT(0.1, 0.4, mass=mass), Gaussian.standard(2, torch.float64)
+    position = torch.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    state = kernel.init(target, position, generator)
+    assert state.friction.tolist() == [0.4, 0.4] and state.num_gradients == 0
+    r, xi = state.momentum.clone(), state.friction
+    for done in (1, 2):
+        same = torch.Generator()
+        same.set_state(generator.get_state())
+        normal = normal_like(r, same)
+        state, info = kernel.step(target, state, generator)
+        r = r - 0.1 * xi[:, None] * (r @ whole.inverse()) - 0.1 * position
+        r = r + (2 * 0.4 * 0.1) ** 0.5 * normal
+        velocity = r @ whole.inverse()
+        position = position + 0.1 * velocity
+        xi = xi + 0.1 * ((r * velocity).sum(-1) / 2 - 1)
+        for found, expected in zip(state, (r * 0 + position, r, xi, done), strict=True):
+            torch.testing.assert_close(found, expected)
+        assert info == (state.friction, done)
+
+
+def test_the_momenta_at_the_start_are_of_the_mass(generator):
+    start = torch.zeros(20_000, 2)
+    kernel = SGNHT(0.1, 0.4, mass=torch.tensor([1.0, 9.0]))
+    momentum = kernel.init(Gaussian.standard(2), start, generator).momentum
+    torch.testing.assert_close(
+        momentum.std(0), torch.tensor([1.0, 3.0]), rtol=0.03, atol=0
+    )
