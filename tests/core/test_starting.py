@@ -14,6 +14,7 @@ from torch import nn
 
 from booklib.runs.held import HeldMinibatch
 from sgmc import sample
+from sgmc.checks import agree
 from sgmc.door import _models as models
 from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
@@ -25,7 +26,7 @@ from sgmc.posteriors import (
     NetworkPosterior,
     Softmax,
 )
-from sgmc.potentials import Potential, agree, differentiate, within
+from sgmc.potentials import Potential, differentiate
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from sgmc.tuning import adapt
 from tests.fakes import Banana, Funnel, WithoutFloat64
@@ -977,7 +978,8 @@ class Factor(Gaussian):
 
 def minibatches(factors):
     potential = Factor(factors)
-    potential.check(torch.zeros(2, 2), torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    models.check_minibatches(potential, torch.zeros(2, 2), generator)
     return potential
 
 
@@ -1021,7 +1023,8 @@ def test_minibatches_that_a_posterior_draws_itself_are_looked_at():
 def test_a_model_is_looked_at_on_as_many_examples_as_a_minibatch_has(size, number):
     """From four to 32, all of them different."""
     data = torch.randn(4, 60, generator=torch.Generator().manual_seed(0)).unbind()
-    found = posterior(lambda p, *x: None, data=data, batch_size=size).few()
+    made = posterior(lambda p, *x: None, data=data, batch_size=size)
+    found = models.few_examples(made)
     assert {x.shape for x in found} == {(1, number)}
     assert all(len(x.unique()) == number for x in found)
     assert {float(data[-1].min()), float(data[-2].min())} <= {
@@ -1076,7 +1079,7 @@ def test_a_place_near_the_start_is_nearer_where_that_is_not_finite():
             return [place, wrong]
 
         generator = torch.Generator().manual_seed(5)
-        near, found = within(function, start, generator)
+        near, found = models.within(function, start, generator)
         for place, distance in zip(places, (0.1, 0.001, 0.0), strict=False):
             torch.testing.assert_close(place, start + distance * direction)
         assert near is places[-1]
@@ -1088,7 +1091,7 @@ def test_a_place_near_the_start_is_nearer_where_that_is_not_finite():
             assert number == bad + 1 and len(found) == 2
     assert visited(3, "raises") == (3, ())
     with pytest.raises(TypeError, match="no density"):
-        within(
+        models.within(
             lambda place: (_ for _ in ()).throw(TypeError("no density")),
             start,
             torch.Generator(),
