@@ -501,3 +501,47 @@ def test_a_slope_is_not_inherited_by_another_density(generator):
             factor * weight[targets][..., None] * Softmax().slope(outputs, targets)
         )
         torch.testing.assert_close(found, expected)
+
+
+def test_with_its_constant_a_density_is_a_whole_one(generator):
+    """Of one output and of several; the slope of a density of one's own is its own."""
+    for shape in ((5,), (5, 3), (5, 3, 2)):
+        outputs = torch.randn(2, *shape, generator=generator, dtype=torch.float64)
+        targets = torch.randn(*shape, generator=generator, dtype=torch.float64)
+        signs = (targets > 0).double()
+        for ours, theirs, y in (
+            (Gaussian(0.7), torch.distributions.Normal(outputs, 0.7**0.5), targets),
+            (Bernoulli(), torch.distributions.Bernoulli(logits=outputs), signs),
+        ):
+            expected = theirs.log_prob(y).reshape(2, 5, -1).sum(-1)
+            found = ours.log_density(outputs, y) + ours.log_constant(y)
+            torch.testing.assert_close(found, expected)
+            assert float(ours.loss(outputs, y)) == pytest.approx(
+                -float(ours.log_density(outputs, y).sum())
+            )
+    logits, classes = torch.randn(2, 5, 3, generator=generator), torch.arange(5) % 3
+    found = Softmax().log_density(logits, classes) + Softmax().log_constant(classes)
+    law = torch.distributions.Categorical(logits=logits)
+    torch.testing.assert_close(found, law.log_prob(classes))
+
+
+def test_classes_have_an_output_each_and_no_more_is_asked():
+    logits = torch.tensor([[[0.2, 0.3, 0.4]]])
+    check = lambda outputs, *classes: Softmax().check(outputs, torch.tensor(classes))
+    check(logits, 0, 2, 1)
+    check(torch.ones(1, 2, 1), 0, 0)  # of one class no softmax is told
+    for classes in ((0, 3), (-1, 2)):
+        with pytest.raises(ValueError, match=rf"from {classes[0]} to {classes[1]}"):
+            check(logits, *classes)
+    for sums, told in ((1.0, True), (1.0009, True), (1.002, False), (0.998, False)):
+        outputs = torch.tensor([[[0.5, 0.25, sums - 0.75]] * 2])
+        if not told:
+            check(outputs, 0, 2)
+            continue
+        with pytest.raises(ValueError, match="end in a softmax"):
+            check(outputs, 0, 2)
+    outputs[0, 0, 0] += 0.5  # one example of two sums to another number
+    check(outputs, 0, 2)
+    Bernoulli().check(torch.tensor([[0.5, 0.4]]), torch.tensor([0.0, 1.0]))
+    with pytest.raises(ValueError, match="from 0 to 2: use"):
+        Bernoulli().check(torch.tensor([[0.1, 0.4]]), torch.tensor([0.0, 2.0]))

@@ -409,3 +409,45 @@ def test_right_modules_are_left_alone(generator):
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message="torch.func.vmap cannot")
             assert posterior.gradient(position).isfinite().all()
+
+
+def test_what_a_network_starts_from_and_predicts(generator):
+    """Weights have the fan-in, the prior the names; predictions come in their order."""
+    inputs = torch.randn(2_345, 4, generator=generator)
+    module = nn.Sequential(nn.Conv1d(1, 3, 2), nn.Flatten(), nn.Linear(9, 2))
+    around = nn.Sequential(nn.Unflatten(1, (1, 4)), module)
+    names = ["1.0.weight", "1.0.bias", "1.2.weight", "1.2.bias"]
+    variances = dict(zip(names, (1.0, 4.0, 0.25, 9.0), strict=True))
+    posterior = NetworkPosterior(around, inputs, torch.arange(2_345) % 2, variances)
+    start = posterior.initial_position(20_000, generator, 3.0)
+    parts = posterior.named(start)
+    for name, fan_in in (("1.0.weight", 2), ("1.2.weight", 9)):
+        assert float(parts[name].std()) == pytest.approx(3 / fan_in**0.5, rel=0.02)
+    assert (parts["1.0.bias"] == 0).all() and (parts["1.2.bias"] == 0).all()
+    again = posterior.named(posterior.initial_position(20_000, generator))["1.2.weight"]
+    assert float(again.std()) == pytest.approx(1 / 3, rel=0.02)
+    place = torch.randn(3, posterior.dim, generator=generator)
+    parts = posterior.named(place)
+    expected = -0.5 * sum(
+        x.flatten(1).square().sum(-1) / variances[name] for name, x in parts.items()
+    )
+    torch.testing.assert_close(posterior.log_prior(place), expected)
+    by_hand = torch.stack(
+        [
+            functional_call(around, {k: x[c] for k, x in parts.items()}, (inputs,))
+            for c in range(3)
+        ]
+    )
+    found = posterior.predict(place, inputs)
+    torch.testing.assert_close(found, by_hand.softmax(-1))
+    torch.testing.assert_close(
+        posterior.log_predict(place, inputs), by_hand.log_softmax(-1)
+    )
+    for wrong in (place[0], place[:, 1:], place[None], None):
+        with pytest.raises(
+            ValueError, match=rf"position must be .*chains, {posterior.dim}"
+        ):
+            posterior.predict(wrong, inputs)
+    for wrong in (dict.fromkeys(names[:3], 1.0), variances | {"more": 1.0}):
+        with pytest.raises(ValueError, match="prior_variance must be"):
+            NetworkPosterior(around, inputs, torch.arange(2_345) % 2, wrong)

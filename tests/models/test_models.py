@@ -567,3 +567,75 @@ def test_all_data_are_looked_at():
 def test_values_that_are_none(values, message):
     with pytest.raises(ValueError, match=message):
         Parameters({"scale": ()}, {"scale": constraints.positive}).position(values)
+
+
+def test_positions_of_any_number_of_axes_are_cut():
+    parameters = Parameters({"a": (1,), "b": (2, 2), "c": ()})
+    position = torch.arange(36.0).view(2, 3, 6)
+    for place in (position, position[1], position[1, 2]):
+        cut = parameters.cut(place)
+        assert torch.equal(cut["a"][..., 0], place[..., 0])
+        assert torch.equal(cut["b"].flatten(-2), place[..., 1:5])
+        assert torch.equal(cut["c"], place[..., 5])
+    assert parameters.dim == 6
+    assert torch.equal(parameters.join(parameters.cut(position[0])), position[0])
+    for shapes, supports, message in (
+        ([("a", (1,))], None, "^shapes must be"),
+        ({"a": (1,)}, [("a", constraints.positive)], "^supports must be"),
+        ({"a": (1.5,)}, None, "positive whole numbers"),
+        ({"a": (2,), "b": (3, -1)}, None, "positive whole numbers.*'b'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Parameters(shapes, supports)
+
+
+def test_starts_are_uniform_on_both_sides_of_zero(generator):
+    model = fine(shapes={"m": (), "b": (4,)}, data=(torch.ones(3, dtype=DOUBLE),))
+    for radius in (2.0, 0.25):
+        given = () if radius == 2.0 else (radius,)
+        start = model.initial_position(20_000, generator, *given)
+        assert start.shape == (20_000, 5) and start.dtype == DOUBLE
+        assert 0.999 * radius < -start.min() <= radius and 0.999 * radius < start.max()
+        assert start.max() <= radius and start.mean(0).abs().max() < 0.02 * radius
+        assert (start.var(0) * 3 / radius**2 - 1).abs().max() < 0.03
+    for chains, message in ((0, "chains"), (2.5, "chains")):
+        with pytest.raises(ValueError, match=message):
+            model.initial_position(chains, generator)
+    with pytest.raises(ValueError, match="radius"):
+        model.initial_position(2, generator, 0.0)
+    with pytest.raises(ValueError, match="generator"):
+        model.initial_position(2, 7)
+
+
+def test_laws_are_looked_at_on_both_sides_of_zero_whichever_comes_first(generator):
+    """The scale m is right where the run begins, and wrong on one side."""
+    for sign in (1, -1):
+        scale = lambda p, y, sign=sign: Normal(0.0, sign * p["m"]).log_prob(y)
+        for start in (0.3, 1.0):
+            with pytest.raises(ValueError, match="scale"):
+                fine(log_likelihood=scale).check(
+                    torch.full((2, 1), sign * start), generator
+                )
+
+
+def test_values_of_several_numbers_of_chains_are_refused():
+    parameters = Parameters({"a": (), "b": (2,)})
+    right = {"a": torch.ones(3), "b": torch.ones(3, 2)}
+    assert parameters.position(right).shape == (3, 3)
+    for wrong in (
+        right | {"a": torch.ones(2)},
+        right | {"b": torch.ones(2, 2)},
+        right | {"b": torch.ones(3, 3)},
+        right | {"more": torch.ones(3)},
+        right | {"a": 1.0},
+        {"a": torch.ones(3)},
+        {"a": torch.ones(()), "b": torch.ones(2)},
+    ):
+        with pytest.raises(
+            ValueError, match=r"^values must hold tensors a: \(chains\), b"
+        ):
+            parameters.position(wrong)
+    with pytest.raises(ValueError, match="inside of their supports"):
+        parameters.position(
+            right | {"b": torch.tensor([[0.0, 0], [0, torch.inf], [0, 0]])}
+        )

@@ -484,3 +484,53 @@ def test_without_pyro_the_room_opens_and_a_sentence_says_what_to_install(monkeyp
     for name in ("PyroKernel", "PyroPosterior"):
         with pytest.raises(ModuleNotFoundError, match="pip install pyro-ppl"):
             getattr(models, name)
+
+
+@short
+def test_what_steps_learned_is_told_without_the_warm_up():
+    """And in the progress bar of the last fifty steps."""
+    wrapped = PyroKernel(HMC(0.5, 2), lambda: pyro.sample("x", dist.Normal(0.0, 1.0)))
+    pyro.set_rng_seed(0)
+    wrapped.setup(3)
+    wrapped.positions = [torch.randn(1, 1) for _ in range(63)]
+    rate = lambda k: 0.25 if k < 13 else 0.5 + 0.25 * (k % 2)
+    bad = {0, 3, 20, 62}
+    wrapped.infos = [
+        {
+            "energy": torch.tensor([0.5]),
+            "acceptance": torch.tensor([rate(k)]),
+            "diverged": torch.tensor([k in bad]),
+        }
+        for k in range(63)
+    ]
+    told = {"energy": "0.5", "acceptance": "0.625", "diverged": "0.04"}
+    assert wrapped.logging() == told
+    found = wrapped.diagnostics()
+    assert found["divergences"] == [0, 17, 59]
+    assert found["acceptance rate"] == pytest.approx((10 * 0.25 + 50 * 0.625) / 60)
+    wrapped.kernel = SGLD(0.1)
+    wrapped.infos = [{"num_gradients": torch.tensor([1])}] * 63
+    assert wrapped.diagnostics() == {}
+
+
+def test_starts_of_other_shapes_are_refused():
+    def model():
+        pyro.sample("a", dist.Normal(torch.zeros(2), 1.0).to_event(1))
+        pyro.sample("b", dist.HalfNormal(1.0))
+
+    def started(params):
+        wrapped = PyroKernel(HMC(0.5, 2), model)
+        wrapped.initial_params = params
+        wrapped.setup(0)
+        return wrapped
+
+    wrapped = started({"b": torch.tensor(0.5), "a": torch.tensor([1.0, 2.0])})
+    assert wrapped.state.position.tolist() == [[1.0, 2.0, 0.5]]
+    assert wrapped.start is None
+    params = wrapped.initial_params
+    assert params["a"].tolist() == [1, 2] and float(params["b"].log()) == pytest.approx(
+        0.5
+    )
+    for wrong in ({"a": torch.zeros(2)}, {"a": torch.zeros(1, 2), "b": torch.zeros(1)}):
+        with pytest.raises(ValueError, match=r"initial_params must be .*\(2,\)"):
+            started(wrong)
