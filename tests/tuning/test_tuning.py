@@ -674,3 +674,59 @@ def test_where_the_curvature_turns_draws_speak_for_the_mass_and_the_mode_does_no
         for each in (at_mode, kernel)
     ]
     assert stiffness[0] > 30 and stiffness[1] < 10, stiffness
+
+
+def test_positions_are_far_from_a_mode_from_so_many_standard_deviations_on():
+    """Of one, 0.3 on average; of several, that may be draws, 2; and in one of a hundred
+    coordinates √(2 log 100) + 4 = 7.03.
+    """
+    for chains, limit in ((1, 0.3), (2, 2.0), (4, 2.0)):
+        for far in (0.99 * limit, 1.01 * limit):
+            slopes = far * torch.ones(chains, 100) * (-1) ** torch.arange(100)
+            expected = far if far > limit else 0.0
+            assert defaults._distance(slopes) == pytest.approx(expected)
+    for far, expected in ((7.0, 0.0), (7.1, 7.1), (-7.1, 7.1)):
+        slopes = torch.zeros(4, 100)
+        slopes[2, 31] = 2 * far  # of one of four positions
+        assert defaults._distance(slopes) == pytest.approx(expected)
+
+
+def test_rounding_below_zero_is_taken_out_from_a_share_of_the_largest_on():
+    turn = torch.tensor([[0.6, -0.8], [0.8, 0.6]], dtype=torch.float64)
+    for times, kept in ((0.5, True), (2.0, False)):
+        low = -times * 9 * defaults.FLAT
+        given = turn @ torch.diag(torch.tensor([low, 9.0]).double()) @ turn.mT
+        found = defaults._without_negative(given)
+        assert (found is given) == kept
+        expected = turn @ torch.diag(torch.tensor([0.0, 9.0]).double()) @ turn.mT
+        if not kept:
+            torch.testing.assert_close(found, expected)
+            assert torch.equal(found, found.mT)
+
+
+def test_what_is_in_large_units_is_named(generator):
+    """The column of the largest root mean square, or the coordinate; of what is flat in
+    its own units, or curves downwards, nothing is said.
+    """
+    tensor = lambda rows: torch.tensor(rows, dtype=torch.float64)
+    say = lambda hessian, potential=None: defaults._of_units(
+        potential, tensor(hessian), "1 of 2 directions"
+    )
+    told = say([[1.0, 0.5e5], [0.5e5, 1e10]])
+    assert (
+        told.startswith("1 of 2 directions look flat beside")
+        and "coordinate 1 is" in told
+    )
+    assert "coordinate 0 is" in say([[1e10, 0.0], [0.0, 1.0]])
+    assert say([[1.0, 1e5], [1e5, 1e10]]) == say([[-1.0, 0.0], [0.0, 1.0]]) == ""
+    flat = defaults.FLAT
+    assert say([[1.0, 1 - 2 * flat], [1 - 2 * flat, 1.0]]) != ""
+    assert say([[1.0, 1 - flat / 2], [1 - flat / 2, 1.0]]) == ""
+    inputs = torch.tensor([1.0, 40.0]) * torch.ones(9, 2)
+    inputs[::2] *= -1
+    for size, expected in (
+        (3.0, "column 1 of tensor 0 of the data, of some 40, is"),
+        (700.0, "column 0 of tensor 1 of the data, of some 7e+02, is"),
+    ):
+        model = LinearRegression(inputs, size * torch.ones(9))
+        assert expected in say([[1.0, 0.0], [0.0, 1.0]], model)
