@@ -48,10 +48,77 @@ play()  # a claim that fails now shows ✗, and the page goes on
 warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
 
 # %% [markdown]
-# ## The order of the updates, measured
+# ## Where the gradient is taken
 #
-# Algorithm 2 moves first and takes the gradient at the new position; explicit Euler takes it at the old one.
-# {eq}`eq-sghmc-variance` has what that costs in a bowl, for a Gaussian and exactly.
+# Algorithm 2 moves first and takes the gradient at the new position.
+# Several libraries update position and momentum from the same old state instead (explicit Euler; {doc}`/book/appendix/errata` names them).
+# As $\varepsilon \to 0$ both solve the same equation.
+# At a finite step the difference matters, because, seen from the new position $\theta$, the old one was $\theta - \varepsilon r$, and for $d = M = 1$
+#
+# $$
+# U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2).
+# $$
+#
+# The gradient at the old position is thus the right gradient together with a force $+\varepsilon U''r$ along the velocity: where $U'' > 0$ it is negative friction.
+# Noise was injected for the friction $C$, but only $C - \varepsilon U''$ is left.
+# In a bowl of curvature $a$ the exact variance is, in place of {eq}`eq-sghmc-variance` ({prf:ref}`thm-explicit-euler-variance`),
+#
+# $$
+# \begin{aligned}
+# \sigma_{\text{old}}^2 ={} &\frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\\
+# &\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
+# \end{aligned}
+# $$ (eq-explicit-euler-variance)
+#
+# The new position costs a bias of order $\varepsilon^2$, the lost friction one of order $\varepsilon$ ({numref}`fig-order-of-updates`), and with less friction it is worse, since the same $\varepsilon a$ is lost from a smaller $C$.
+
+# %% mystnb={"figure": {"caption": "Exact bias of the variance in the bowl against the step size, $C = 3$, $V = 4$, $\\hat B = B$: of order $\\varepsilon$ with the gradient at the old position, of order $\\varepsilon^2$ at the new one.", "name": "fig-order-of-updates"}, "image": {"alt": "Two rising straight lines on logarithmic scales. The dashed one, of the old position, is far above the other and half as steep."}} tags=["hide-input"]
+one = torch.eye(1, dtype=torch.float64)
+step_sizes = 0.4 * 0.5 ** torch.arange(7, dtype=torch.float64)
+biases = {
+    old: torch.stack(
+        [
+            sghmc_chain(
+                one, h, 3.0, 4.0, 2.0 * h, explicit_euler=old
+            ).stationary_covariance()[0, 0]
+            - 1
+            for h in step_sizes.tolist()
+        ]
+    )
+    for old in (True, False)
+}
+figure, axes = plt.subplots(figsize=(5.2, 3.0))
+axes.loglog(step_sizes, biases[True], "--", color=COLOURS["explicit Euler"])
+axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"])
+axes.text(0.0065, 0.04, "gradient at the old position", color=COLOURS["explicit Euler"])
+axes.text(0.05, 1e-4, "gradient at the new position", color=COLOURS["SGHMC"])
+axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
+plt.show()
+
+# %% tags=["hide-input"]
+alpha, k = 3 * step_sizes, step_sizes**2
+formulas = {
+    False: 1 / (1 - k / (4 - 2 * alpha)),
+    True: 3 / (3 - step_sizes) * (2 - alpha + k) / (2 - alpha + k / 2),
+}
+claim(
+    "Largest error of the two formulas, seven step sizes",
+    max((biases[old] + 1 - formulas[old]).abs().max() for old in biases),
+    at_most=1e-10,
+    because="against the discrete Lyapunov equation; rounding",
+    kind="exact",
+)
+for old, name, factor in ((True, "old", 2), (False, "new", 4)):
+    claim(
+        f"Bias at ε = 0.0125 over that at half of it, {name} position",
+        biases[old][-2] / biases[old][-1],
+        near=factor,
+        within=0.1,
+        because="a factor of 2 is order ε, of 4 order ε²",
+        kind="exact",
+    )
+
+# %% [markdown]
 # Does the argument hold where the curvature changes its sign?
 # In the double well $U = -2\theta^2 + \theta^4$ the lost friction $\varepsilon U''(\theta)$ makes the chain too hot in the wells, where $U'' > 0$, and too cold on the hill between them.
 # Probability moves from hot to cold, onto the hill, and $E[\theta^2]$ falls.
@@ -286,7 +353,6 @@ claim(
 
 # %%
 frictions = torch.logspace(-1.5, 1, 126, dtype=torch.float64)
-one = torch.eye(1, dtype=torch.float64)
 chains = [sghmc_chain(one, 0.1, float(c)) for c in frictions]
 transition = torch.stack([chain.transition for chain in chains])
 column = torch.stack([chain.stationary_covariance()[:, :1] for chain in chains])

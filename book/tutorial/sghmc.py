@@ -10,31 +10,37 @@
 #
 # ```{div} page-head
 # Page 8 of 12 · 30 minutes to read, 15 to play · Running: about 6 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! SGHMC, ! stochastic-gradient HMC
 # ```
 
+# %%
+import torch
+
+from booklib.page.scoreboard import show_row
+from sgmc.targets import DoubleWell
+
 # %% tags=["hide-input"]
 import warnings
 
 import matplotlib.pyplot as plt
-import torch
 
 from booklib.page.claims import at_most, check, near
 from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.page.play import play
-from booklib.page.scoreboard import exact_variance, show_scoreboard
+from booklib.page.scoreboard import pace, show_scoreboard
 from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.kernels import SGHMC, NaiveSGHMC
 from sgmc.splittings import flows, langevin_chain, linear_chain, sghmc_chain
-from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-# Some runs below sample the wrong temperature on purpose; sample would say so.
-warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
+warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")  # on purpose
 
 # %% [markdown]
 # The noise of a minibatch gradient pumps energy into Hamiltonian dynamics without end.
@@ -90,12 +96,6 @@ plt.show()
 # The dotted line settles at 1.4, the friction is $C = 0.5$, and the gradient's noise has the diffusion $B = 0.2$.
 # How might 1.4 come about?
 #
-# The scoreboard so far, with $\varepsilon = 0.1$ and the correct variance 1:
-
-# %% tags=["hide-input"]
-show_scoreboard(8)
-
-# %% [markdown]
 # ## Friction in balance with noise
 #
 # In a step of size $\varepsilon$ the momentum changes by $-\varepsilon\nabla\tilde U$, which is $-\varepsilon\nabla U$ and noise of variance $\varepsilon^2V$.
@@ -120,7 +120,7 @@ show_scoreboard(8)
 # $$ (eq-sghmc)
 #
 # The last term is the gradient's, whether we want it or not.
-# The one before it is ours, and $\hat B$ is the {term}`noise estimate`: what we believe $B$ to be. (To sample $e^{-U/T}$ one injects $TC - \hat B$ in place of $C - \hat B$.)
+# The one before it is ours, and $\hat B$ is the {term}`noise estimate`: what we believe $B$ to be.
 #
 # How much noise is right?
 # Friction removes energy at the rate $E[r^\top M^{-1}CM^{-1}r]$.
@@ -166,6 +166,15 @@ show_scoreboard(8)
 # For $p = e^{-H}/Z$ we have $\nabla p = -\nabla H\,p$.
 # The inner bracket vanishes, and $\partial_tp = 0$.
 # ```
+#
+# Page 6's proof that SGLD keeps its target is this one with other matrices:
+#
+# | sampler | $z$ | $H$ | $D$ | $Q$ |
+# | --- | --- | --- | --- | --- |
+# | SGLD | $\theta$ | $U(\theta)$ | $I$ | $0$ |
+# | SGHMC | $(\theta, r)$ | $U(\theta) + \tfrac12r^\top M^{-1}r$ | $\begin{pmatrix}0 & 0\\ 0 & C\end{pmatrix}$ | $\begin{pmatrix}0 & -I\\ I & 0\end{pmatrix}$ |
+#
+# $D$ is the noise and its friction, and $Q$ the rolling that keeps $H$. SGLD has no $Q$, so it goes downhill and is kicked; SGHMC is kicked in $r$ only, and $Q$ carries the kicks over to $\theta$.
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
 # The proof also covers noise that depends on the position, if $\hat B(\theta) = B(\theta)$ everywhere; even $C$ may depend on $\theta$, because only the block of $D$ that belongs to $r$ is not zero, and a derivative with respect to $r$ does not act on $C(\theta)$.
@@ -215,81 +224,70 @@ show_scoreboard(8)
 # ```
 #
 # This is Algorithm 2 of {cite:t}`chen2014`.
-# ($\hat B \preceq C$ says that $C - \hat B$ has no negative eigenvalue, since it becomes a variance.)
+# The condition $\hat B \preceq C$ says that $C - \hat B$ has no negative eigenvalue, since it becomes a variance; to sample $e^{-U/T}$ one injects $TC - \hat B$ in its place.
 # No energy is computed and nothing is rejected, so nothing ever reads all the data.
 # With $M = 1$ a step is three lines:
 
 
 # %%
-def sghmc_step(
-    gradient, position, momentum, step_size, friction, noise_estimate, normal
-):
-    """One step of SGHMC, with standard normal numbers drawn beforehand."""
-    position = position + step_size * momentum
-    momentum = momentum - step_size * (gradient(position) + friction * momentum)
-    noise_variance = 2 * (friction - noise_estimate) * step_size
-    return position, momentum + noise_variance**0.5 * normal
+def sghmc_step(gradient, theta, r, step_size, friction, noise_estimate, generator):
+    """Move, and then let gradient, friction and noise change the momentum."""
+    theta = theta + step_size * r
+    r = r - step_size * (gradient(theta) + friction * r)
+    injected = 2 * (friction - noise_estimate) * step_size  # a variance
+    return theta, r + injected**0.5 * torch.randn(r.shape, generator=generator)
 
 
 # %% [markdown]
-# The package's kernel is the same loop for many chains, with matrices for $C$, $M$ and $\hat B$:
+# In the package, `SGHMC(step_size, friction, noise_estimate)` is the same step, with matrices for $C$, $M$ and $\hat B$ as well.
 #
-# ````{admonition} The loop of the package
-# :class: dropdown
-#
-# ```{literalinclude} ../../sgmc/kernels/sghmc.py
-# :language: python
-# :pyobject: SGHMC.trajectory
-# :start-at: step_size = noise
-# :dedent: 8
-# ```
-#
-# `addmv_(x, A, y, alpha=a)` is $x \leftarrow x + aAy$.
-# The random numbers of many steps are drawn beforehand, so that the loop is deterministic given these numbers: it can be tested on given noise, and compiled.
-# ````
-#
-# We run it in the bowl, once without and once with the right estimate.
+# We run ten thousand chains in the bowl, once without and once with the right estimate.
+# The gradient of the bowl is $\theta$, and its noise has the variance 4:
 
 # %%
-noisy_bowl = NoisyGradient(Gaussian.standard(1), 4.0)
-rows = {}
-for noise_estimate in (0.0, 0.2):
-    kernel = SGHMC(0.1, friction=0.5, noise_estimate=noise_estimate, num_steps=50)
-    draws = sample(
-        kernel, noisy_bowl, torch.zeros(10_000, 1), num_samples=20, warm_up=4, seed=8
-    )
-    rows[noise_estimate] = draws.mean_and_standard_error(lambda x: x**2)
+generator = torch.Generator().manual_seed(8)
+
+
+def noisy_bowl(theta):
+    return theta + 2 * torch.randn(theta.shape, generator=generator)
+
+
+def sghmc(gradient, noise_estimate):
+    """Every tenth θ of a thousand steps in 10,000 chains, after 200 steps."""
+    theta, r = torch.zeros(2, 10_000)
+    samples = []
+    for step in range(1_200):
+        theta, r = sghmc_step(gradient, theta, r, 0.1, 0.5, noise_estimate, generator)
+        if step >= 200 and step % 10 == 0:
+            samples.append(theta)
+    return torch.stack(samples)
+
+
+show_row("sghmc-0", sghmc(noisy_bowl, 0.0))
+show_row("sghmc-B", sghmc(noisy_bowl, 0.2))
 
 # %% [markdown]
-# The measured variances are {c}`variance-0` without the estimate and {c}`variance-B` with it, where the exact distribution of the chain has {c}`exact-0` and {c}`exact-B`.
-# The last digits, a quarter of a per cent, are the error of the step size, which we come to below.
-# (SGLD's row, 1.025 without any estimate, is bought with time. The rows are variances, so count the gradients for an independent value of $\theta^2$, $\tau$ of {eq}`eq-tau`: at the same error, a quarter of a per cent, and with $\hat B = B$ in both, SGLD takes {c}`tau-sgld` and SGHMC {c}`tau-sghmc`.)
+# With $\hat B = 0$ the variance is {c}`sghmc-0`, the guess's number, and with $\hat B = B$ it is {c}`sghmc-B`. Where the exact values differ from 1.4 and 1, by a quarter of a per cent, it is the error of the step size, which we come to below.
+#
+# SGLD reached 1.025 without any estimate, so what does the momentum buy?
+# The scoreboard is about a variance, so we count the gradients for an independent value of $\theta^2$, $\tau$ of {eq}`eq-tau`.
+# At the same error, a quarter of a per cent, and with $\hat B = B$ in both, SGLD takes {c}`tau-sgld` and SGHMC {c}`tau-sghmc`.
 
 # %% tags=["hide-input"]
 show_scoreboard(9)
-for (value, error), name in zip(rows.values(), ("0", "B"), strict=True):
-    exact = exact_variance(f"sghmc-{name}")
-    check(f"exact-{name}", exact, kind="exact")
-    check(f"variance-{name}", value, near(exact), error=error, because="it is exact")
-
-
-def pace(chain):
-    """Compute τ = 1 + 2Σρₖ² of θ²."""
-    moves, law = chain.transition.double(), chain.stationary_covariance()
-    first, moved = torch.kron(law[0], law[0]), torch.kron(moves, moves)
-    return (
-        2 * torch.linalg.solve(torch.eye(len(moved)) - moved, first)[0] / first[0] - 1
-    )
-
-
 one = torch.eye(1, dtype=torch.float64)
-moving = sghmc_chain(one, 0.1, 0.5, 4.0, 0.2)
+
+
+def chain_of(friction):
+    """The linear chain of SGHMC in the bowl, ε = 0.1; B̂ = B has that of V = 0."""
+    return sghmc_chain(one, 0.1, friction)
+
+
+moving = chain_of(0.5)
 rate = 2 * (1 - 1 / float(moving.stationary_covariance()[0, 0]))  # of the same error
-for name, chain in (
-    ("sgld", langevin_chain(one, rate, 4.0, 2 * rate)),
-    ("sghmc", moving),
-):
-    check(f"tau-{name}", pace(chain), kind="exact", digits=3)
+still = langevin_chain(one, rate, 4.0, 2 * rate)
+check("tau-sgld", pace(still), kind="exact", digits=4)
+check("tau-sghmc", pace(moving), kind="exact", digits=3)
 expected = (1 + 20 * 0.2, 1 + 0.2 / 0.5, 1.0, 1.0)
 check(
     "energies",
@@ -300,24 +298,17 @@ check(
     says="Largest relative distance of the four energies after a time of 20 from "
     "1 + 20B, 1 + B/C, 1 and 1",
 )
-noisy_bowl = NoisyGradient(Gaussian.standard(1, dtype=torch.float64), 4.0)
-first = torch.zeros(1, 1, dtype=torch.float64)
-kernel, generator = SGHMC(0.1, 3.0, 0.2), torch.Generator().manual_seed(0)
-state = kernel.init(noisy_bowl, first, generator)
-again = torch.Generator().manual_seed(0)
-position, momentum = first, torch.randn(1, 1, generator=again, dtype=torch.float64)
-for step in range(50):
-    state, _ = kernel.step(noisy_bowl, state, generator)
-    omega = noisy_bowl.draw_minibatches(position, again, step, 1)[0]
-    normal = torch.randn(1, 1, generator=again, dtype=torch.float64)
-    position, momentum = sghmc_step(
-        lambda x, omega=omega: noisy_bowl.gradient_given(x, omega),
-        *(position, momentum, 0.1, 3.0, 0.2, normal),
-    )
+kernel, target = SGHMC(0.1, 3.0, 0.2), NoisyGradient(Gaussian.standard(1), 4.0)
+state = kernel.init(target, torch.zeros(1, 1), generator.manual_seed(0))
+for _ in range(50):
+    state, _ = kernel.step(target, state, generator)
+theta, r = torch.zeros(1, 1), torch.randn(1, 1, generator=generator.manual_seed(0))
+for _ in range(50):
+    theta, r = sghmc_step(noisy_bowl, theta, r, 0.1, 3.0, 0.2, generator)
 check(
     "same-steps",
-    (position - state.position).abs().max(),
-    at_most(1e-12),
+    (theta - state.position).abs().max(),
+    at_most(1e-5),
     kind="exact",
     because="the same formula on the same random numbers; rounding",
     says="Fifty steps of the function above and of the package differ by",
@@ -330,26 +321,21 @@ check(
 
 # %%
 well = DoubleWell()
-runs = {
-    name: sample(
-        SGHMC(0.1, friction=0.5, noise_estimate=noise_estimate, num_steps=10),
-        NoisyGradient(well, 4.0),
-        torch.zeros(4_000, 1),
-        num_samples=400,
-        warm_up=20,
-        seed=1,
-    )
-    for name, noise_estimate in ((r"$\hat B = B$", 0.2), (r"$\hat B = 0$", 0.0))
-}
+
+
+def noisy_well(theta):
+    return well.gradient(theta) + 2 * torch.randn(theta.shape, generator=generator)
+
+
+in_the_well = {estimate: sghmc(noisy_well, estimate) for estimate in (0.2, 0.0)}
 
 # %% mystnb={"figure": {"caption": "SGHMC in the double well, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, on the true density (grey).", "name": "fig-sghmc-well"}, "image": {"alt": "A grey density with two humps. The line of the right estimate runs along its outline; that of the estimate zero is below it on the humps, and above it in the valley and outside."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.0))
 plot_density(axes, well, -2.2, 2.2)
-for (name, draws), colour in zip(
-    runs.items(), (COLOURS["SGHMC"], COLOURS["naive SGHMC"]), strict=True
-):
-    edges = torch.linspace(-2.2, 2.2, 89)
-    plot_histogram(axes, draws.samples, edges, color=colour, label=name)
+edges, names = torch.linspace(-2.2, 2.2, 89), (r"$\hat B = B$", r"$\hat B = 0$")
+for samples, style, name in zip(in_the_well.values(), ("-", ":"), names, strict=True):
+    look = {"ls": style, "color": COLOURS["SGHMC"], "label": name}
+    plot_histogram(axes, samples, edges, **look)
 axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.65))
 axes.legend(loc="upper center", ncols=3)
 plt.show()
@@ -370,90 +356,49 @@ class Warm(DoubleWell):
 
 warm_fourth = float(expectation(Warm(), lambda x: x**4, -5, 5) / exact_fourth)
 check("fourth-warm", warm_fourth, kind="exact", digits=3, because="quadrature")
-for draws, name, bound in zip(
-    runs.values(), "B0", (near(1.0025, 0.006), near(warm_fourth, 0.012)), strict=True
+for samples, name, bound in zip(
+    in_the_well.values(),
+    "B0",
+    (near(1.0025, 0.006), near(warm_fourth, 0.012)),
+    strict=True,
 ):
-    ratio = (draws.samples**4).mean() / exact_fourth
+    ratio = (samples**4).mean() / exact_fourth
     check(f"fourth-{name}", ratio, bound, because="its error is 0.001")
 
 # %% [markdown]
-# ## Where the gradient is taken
+# ## What a step costs
 #
-# Algorithm 2 takes the gradient at the position that was just reached.
-# Several libraries update position and momentum from the same old state instead (explicit Euler; {doc}`/book/appendix/errata` names them).
-# The two differ by a detail, and as $\varepsilon \to 0$ they solve the same equation.
-# At a finite step the detail matters, because, seen from the new position $\theta$, the old one was $\theta - \varepsilon r$, and (for $d = M = 1$)
+# In a bowl of curvature $a$ the algorithm is a linear chain, and its variance is exact at any step size ({prf:ref}`thm-sghmc-variance`):
 #
 # $$
-# U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2).
-# $$
-#
-# The gradient at the old position is thus the right gradient together with a force $+\varepsilon U''r$ along the velocity: where $U'' > 0$ it is negative friction.
-# Noise was injected for the friction $C$, but only $C - \varepsilon U''$ is left.
-# In a bowl of curvature $a$ the chains are linear and both variances are exact ({prf:ref}`thm-sghmc-variance`, {prf:ref}`thm-explicit-euler-variance`):
-#
-# $$
-# \begin{aligned}
-# \sigma_{\text{new}}^2 &= \frac{T_{\text{eff}}}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}},\\
-# \sigma_{\text{old}}^2 &= \frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\\
-# &\quad\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
-# \end{aligned}
+# \sigma^2 = \frac{T_{\text{eff}}}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}.
 # $$ (eq-sghmc-variance)
 #
-# In both formulas the gradient's noise enters only by the factor $T_{\text{eff}}$, at any step size.
-# The new position then costs a bias of order $\varepsilon^2$, whereas the lost friction costs one of order $\varepsilon$.
-# {numref}`fig-order-of-updates` shows the difference: at $\varepsilon = 0.1$ and $C = 3$ the bias of the old position is {c}`old-over-new` times as large, and with less friction it is worse, since the same $\varepsilon a$ is lost from a smaller $C$.
-
-# %% mystnb={"figure": {"caption": "Exact bias of the variance in the bowl against the step size, $C = 3$, $V = 4$, $\\hat B = B$: of order $\\varepsilon$ with the gradient at the old position, of order $\\varepsilon^2$ at the new one.", "name": "fig-order-of-updates"}, "image": {"alt": "Two rising straight lines on logarithmic scales. The dashed one, of the old position, is far above the other and half as steep."}} tags=["hide-input"]
-step_sizes = 0.4 * 0.5 ** torch.arange(7, dtype=torch.float64)
-biases = {
-    old: torch.stack(
-        [
-            sghmc_chain(
-                one, h, 3.0, 4.0, 2.0 * h, explicit_euler=old
-            ).stationary_covariance()[0, 0]
-            - 1
-            for h in step_sizes.tolist()
-        ]
-    )
-    for old in (True, False)
-}
-figure, axes = plt.subplots(figsize=(5.2, 3.0))
-axes.loglog(step_sizes, biases[True], "--", color=COLOURS["explicit Euler"])
-axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"])
-axes.text(0.0065, 0.04, "gradient at the old position", color=COLOURS["explicit Euler"])
-axes.text(0.05, 1e-4, "gradient at the new position", color=COLOURS["SGHMC"])
-axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
-plt.show()
+# The gradient's noise enters only by the factor $T_{\text{eff}}$; the other factor, a bias of order $\varepsilon^2$, is the step's own.
+# Several libraries take the gradient at the old position instead (explicit Euler; {doc}`/book/appendix/errata` names them), which loses the part $\varepsilon U''$ of the friction: the bias is then of order $\varepsilon$, {c}`old-over-new` times as large at $\varepsilon = 0.1$ and $C = 3$.
+# {doc}`/book/further/splittings` derives and measures it, and has splittings with smaller errors.
 
 # %% tags=["hide-input"]
-alpha, k = 3 * step_sizes, step_sizes**2
-formulas = {
-    False: 1 / (1 - k / (4 - 2 * alpha)),
-    True: 3 / (3 - step_sizes) * (2 - alpha + k) / (2 - alpha + k / 2),
-}
+new, old = (
+    float(
+        sghmc_chain(
+            one, 0.1, 3.0, 4.0, 0.2, explicit_euler=euler
+        ).stationary_covariance()[0, 0]
+    )
+    - 1
+    for euler in (False, True)
+)
+check("old-over-new", old / new, kind="exact", digits=3)
 check(
-    "formulas",
-    max((biases[old] + 1 - formulas[old]).abs().max() for old in biases),
+    "formula",
+    new + 1 - 1 / (1 - 0.01 / (4 - 0.6)),
     at_most(1e-10),
     kind="exact",
     because="against the discrete Lyapunov equation; rounding",
-    says="Largest error of the two formulas, seven step sizes",
+    says="Error of the formula at ε = 0.1 and C = 3",
 )
-for old, name, factor in ((True, "old", 2), (False, "new", 4)):
-    check(
-        f"order-{name}",
-        biases[old][-2] / biases[old][-1],
-        near(factor, 0.1),
-        kind="exact",
-        because="a factor of 2 is order ε, of 4 order ε²",
-        says=f"Bias at ε = 0.0125 over that at half of it, {name} position",
-    )
-check("old-over-new", biases[True][2] / biases[False][2], kind="exact", digits=3)
 
 # %% [markdown]
-# Measurements in the bowl and in the double well, splittings with smaller errors, and the step as a list of moves are in {doc}`/book/further/splittings`.
-#
 # ## As SGD with momentum
 #
 # Let $v = \varepsilon M^{-1}r$ be the step that the position takes, and name the {term}`learning rate` $\eta$, the {term}`momentum decay` $\alpha$ and their noise estimate $\hat\beta$:
@@ -477,8 +422,8 @@ check("old-over-new", biases[True][2] / biases[False][2], kind="exact", digits=3
 # $$ (eq-sghmc-learning-rate)
 #
 # Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so everything that is known of training with momentum can be read as statements about SGHMC at temperature zero.
-# (A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.)
-# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$. (Page 7's naive sampler with a single leapfrog step is SGLD too, but with $\tfrac12\varepsilon^2$, because leapfrog begins with half a kick.)
+# A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.
+# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$.
 # `SGHMC.from_learning_rate` translates (page 1 ran it with $\eta = 10^{-5}$, $\alpha = 0.01$ and no noise estimate); at temperature zero it *is* `torch.optim.SGD`, to rounding.
 
 # %% tags=["hide-input"]
@@ -506,27 +451,80 @@ check(
 # %% [markdown]
 # ## How much friction?
 #
-# Little friction lets the ball swing for long, but then the noise that $\hat B$ leaves out raises the temperature by the factor $1 + (B - \hat B)/C$.
-# Much friction turns the swing into a random walk.
-# In between, in a bowl of curvature $a$, a friction from $\sqrt a$ (best for variances) to $2\sqrt a$ (critical damping, which forgets a bad start fastest) is a good choice on a Gaussian.
-# In many dimensions take the curvature of the softest direction, which is the slowest; {doc}`/book/further/splittings` derives the rule.
+# The friction $C$ is the one number that the user of SGHMC has to choose.
+# {numref}`fig-how-much-friction` shows above what becomes of a start at $\theta = 3$: with little friction the ball swings for long, with much it crawls.
+# Either way it is slow to forget where it was.
+# How slow, in a bowl of curvature $a$ with $\hat B = B$?
+# In equilibrium the autocorrelation $\rho(t)$ of $\theta$ is such a damped swing, that of $\theta^2$ is $\rho^2$, and $\int_0^\infty\rho^2dt = \frac12(\frac1C + \frac Ca)$ by {eq}`eq-friction`.
+# So an independent $\theta^2$ costs about
 #
+# $$
+# \frac2\varepsilon\int_0^\infty\rho^2\,dt = \frac{C^2 + a}{aC\varepsilon}
+# $$ (eq-friction-cost)
+#
+# gradients, and least at $C = \sqrt a$. In the bowl this is 25, 20 and 25 for $C = \frac12$, 1 and 2, where the chain has {c}`cost-half`, {c}`cost-one` and {c}`cost-two` exactly.
+
+# %% mystnb={"figure": {"caption": "Friction in the bowl, $\\varepsilon = 0.1$. Above: 200 steps from $(3, 0)$, with the noise of SGHMC (thin) and without any (thick). Below: gradients for an independent $\\theta^2$ against the friction, exact (line) and by {eq}`eq-friction-cost` (dotted); the dot marks $C = \\sqrt a$.", "name": "fig-how-much-friction"}, "image": {"alt": "Three panels with a thick curve and a thin irregular one: a spiral of many turns for the friction 0.1, one that runs into the centre within a turn for 1, and one that falls to the axis and creeps along it for 5. Below them a curve like a U, lowest at friction 1."}} tags=["hide-input"]
+figure, panels = plt.subplot_mosaic(
+    [["0.1", "1", "5"], 3 * ["cost"]], figsize=(6.4, 5.2), height_ratios=(1, 1.1)
+)
+generator.manual_seed(4)
+for name in ("0.1", "1", "5"):
+    friction, axes = float(name), panels[name]
+    for estimate, width in ((0.0, 0.7), (friction, 2.2)):  # B̂ = C injects nothing
+        path = [(torch.tensor([3.0]), torch.zeros(1))]
+        for _ in range(200):
+            settings = 0.1, friction, estimate, generator
+            path.append(sghmc_step(lambda theta: theta, *path[-1], *settings))
+        axes.plot(*zip(*path, strict=True), color=COLOURS["SGHMC"], lw=width)
+    axes.set(title=f"$C = {name}$", xlim=(-4, 4), ylim=(-4, 4), aspect="equal")
+    axes.set(xlabel=r"$\theta$", ylabel="$r$" if name == "0.1" else "")
+frictions, axes = torch.logspace(-1, 1, 41).tolist(), panels["cost"]
+costs = [pace(chain_of(friction)) for friction in frictions]
+axes.loglog(frictions, costs, color=COLOURS["SGHMC"])
+axes.loglog(frictions, [(c**2 + 1) / (0.1 * c) for c in frictions], "k:", lw=1)
+axes.plot(1, pace(chain_of(1.0)), "ko", ms=5)
+axes.set(xlabel="friction $C$", ylabel=r"gradients for a $\theta^2$")
+axes.set_xticks([0.1, 0.5, 1, 2, 10], ["0.1", "0.5", "1", "2", "10"])
+axes.set_yticks([20, 50, 100], ["20", "50", "100"])
+axes.minorticks_off()
+plt.show()
+
+# %% [markdown]
+# Two more things speak for friction.
+# What $\hat B$ leaves out raises the temperature by the factor $1 + (B - \hat B)/C$, and a bad start is forgotten fastest at *critical damping*, $C = 2\sqrt a$, where swinging just stops.
+# So take a friction from $\sqrt a$ to $2\sqrt a$; in many dimensions take the curvature of the softest direction, which is the slowest.
+# For $\theta$ itself an independent value costs only $2C/(a\varepsilon)$, less and less with less friction, because a swinging chain is at $\theta$ as often as at $-\theta$ and its errors cancel. We do not count by it, since a variance does not profit.
+
+# %% tags=["hide-input"]
+for name, friction in (("half", 0.5), ("one", 1.0), ("two", 2.0)):
+    check(f"cost-{name}", pace(chain_of(friction)), kind="exact", digits=3)
+check(
+    "best-friction",
+    frictions[costs.index(min(costs))],
+    near(1, 0.13),
+    kind="exact",
+    because="√a = 1, up to the step; a grid of 41 frictions, 12 % apart",
+    says="The friction with the smallest exact cost",
+)
+
+# %% [markdown]
 # **To remember:** friction and noise together set a temperature.
 # The gradient brings noise $2B$, friction asks for $2C$, and SGHMC injects the difference.
 # So it needs to know $B$, and that is the question of {doc}`the next page </book/tutorial/estimating_the_noise>`.
 #
 # ## Change it
 #
-# * Set `friction=0.5` in the runs on the double well to `friction=3.0`: with $\hat B = 0$ the temperature is now only $1 + 0.2/3 = 1.07$, and the number that was right for 1.4 shows ✗.
-# * Set `for noise_estimate in (0.0, 0.2)` to `for noise_estimate in (0.0, 0.4)`, twice the truth: the variance drops to 0.60, and shows ✗.
-# * Set `SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0)` to `SGHMC.from_learning_rate(0.02, 0.2, temperature=0.0)`: this is SGD with momentum 0.8, and no longer `torch.optim.SGD` with 0.9.
+# * In the visible cell that runs the bowl set `sghmc(noisy_bowl, 0.2)` to `sghmc(noisy_bowl, 0.4)`, twice the truth: its row drops to 0.60.
+# * In the same cell set `0.1, 0.5, noise_estimate` to `0.1, 3.0, noise_estimate`, six times the friction: with $\hat B = 0$ the temperature is only $1 + 0.2/3 = 1.07$, and in {numref}`fig-sghmc-well` the dotted line nearly joins the other.
+# * In `sghmc_step` set `gradient(theta) + friction * r` to `gradient(theta)`: nothing takes the noise out any more, both rows explode, and the thick paths of {numref}`fig-how-much-friction` are circles.
 #
 # ## Exercises
 #
 # ```{exercise}
 # :label: ex-sghmc-variance
 #
-# Find the stationary second moments for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$.
+# ★★ Find the stationary second moments for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$.
 # Confirm {eq}`eq-temperature`.
 # ```
 #
@@ -541,15 +539,16 @@ check(
 # ````{exercise}
 # :label: ex-sghmc-resample
 #
-# Draw the momentum afresh before every sample, `resample_every=1`.
+# ★★ *Predict, then run.* Draw the momentum afresh before every sample, `resample_every=1`.
 # What does {prf:ref}`alg-sghmc` sample with $m = 1$?
 # With $m = 2$?
-# Try both, and $m = 50$, on the double well with the smallest friction that is allowed, $C = \hat B = 0.2$:
+# With $m = 50$?
+# Write down your three answers, and try them on the double well with the smallest friction that is allowed, $C = \hat B = 0.2$:
 #
 # ```python
 # kernel = SGHMC(0.1, friction=0.2, noise_estimate=0.2, num_steps=2, resample_every=1)
-# noisy_well, start = NoisyGradient(well, 4.0), torch.zeros(2_000, 1)
-# draws = sample(kernel, noisy_well, start, num_samples=100, warm_up=500)
+# start = torch.zeros(2_000, 1)
+# draws = sample(kernel, NoisyGradient(well, 4.0), start, num_samples=100, warm_up=500)
 # (draws.samples**4).mean() / expectation(well, lambda x: x**4, -4, 4)
 # ```
 # ````
@@ -584,31 +583,59 @@ for name, resampling, bound in (
 # ````{exercise}
 # :label: ex-sghmc-learning-rate
 #
-# **Write it yourself.**
-# Write a step in the learning-rate form {eq}`eq-sghmc-learning-rate`, and compare it with `SGHMC.from_learning_rate` on the same random numbers.
+# ★★ **Write it yourself.**
+# Write a step in the learning-rate form {eq}`eq-sghmc-learning-rate`, and compare it with `sghmc_step` on the same random numbers.
 #
 # ```python
-# def learning_rate_step(gradient, theta, velocity, eta, alpha, beta, normal):
-#     """A step with the function gradient, a noise estimate beta and standard normal
-#     numbers: theta and velocity (1, d) -> the new theta and the new velocity."""
+# def learning_rate_step(gradient, theta, velocity, eta, alpha, beta, generator):
+#     """A step with the noise estimate beta: the new theta and the new velocity."""
 #     ...
 # ```
 #
-# (Tasks 5 and 6 of assignment 2, *Minibatch noise, and samplers that live with it*, ask for the translation of the parameters and for a sampler; see {doc}`/book/practice/teaching`.)
+# Tasks 5 and 6 of assignment 2, *Minibatch noise, and samplers that live with it*, ask for the translation of the parameters and for a sampler; see {doc}`/book/practice/teaching`.
 # ````
 #
-# ```{solution} ex-sghmc-learning-rate
+# ````{solution} ex-sghmc-learning-rate
 # :class: dropdown
 #
-# The noise has the variance $2(\alpha - \hat\beta)\eta$, so the normal numbers are multiplied by its square root:
+# The noise has the variance $2(\alpha - \hat\beta)\eta$, so the normal numbers are multiplied by its square root.
 #
+# ```python
+# def learning_rate_step(gradient, theta, velocity, eta, alpha, beta, generator):
 #     theta = theta + velocity
 #     velocity = (1 - alpha) * velocity - eta * gradient(theta)
-#     velocity = velocity + (2 * (alpha - beta) * eta) ** 0.5 * normal
-#
-# The kernel keeps the momentum $r$, and $v = \varepsilon r$ with $\varepsilon = \sqrt\eta$.
+#     noise = torch.randn(velocity.shape, generator=generator)
+#     return theta, velocity + (2 * (alpha - beta) * eta) ** 0.5 * noise
 # ```
 #
+# `sghmc_step` keeps the momentum $r$, and $v = \varepsilon r$ with $\varepsilon = \sqrt\eta$.
+# ````
+
+
+# %% tags=["hide-input"]
+def learning_rate_step(gradient, theta, velocity, eta, alpha, beta, generator):
+    theta = theta + velocity
+    velocity = (1 - alpha) * velocity - eta * gradient(theta)
+    noise = torch.randn(velocity.shape, generator=generator)
+    return theta, velocity + (2 * (alpha - beta) * eta) ** 0.5 * noise
+
+
+settings = 0.01, 0.05, 0.02, generator.manual_seed(0)
+theta, velocity = learning_rate_step(
+    noisy_bowl, torch.ones(9), torch.ones(9), *settings
+)
+settings = 0.1, 0.5, 0.2, generator.manual_seed(0)
+same, r = sghmc_step(noisy_bowl, torch.ones(9), 10 * torch.ones(9), *settings)
+check(
+    "learning-rate",
+    max((theta - same).abs().max(), (velocity - 0.1 * r).abs().max()),
+    at_most(1e-6),
+    kind="exact",
+    because="the same step; rounding",
+    says="The solution and sghmc_step differ, in nine chains, by",
+)
+
+# %% [markdown]
 # ## Further reading
 #
 # {cite:t}`chen2014` introduced the algorithm, as *second-order Langevin dynamics* with stochastic gradients; *underdamped* and *kinetic* Langevin are other names of the same equation.

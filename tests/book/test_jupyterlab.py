@@ -69,8 +69,8 @@ CHANGES = {
         "friction=0.4",
     ),
     "tutorial/sghmc": (
-        "for noise_estimate in (0.0, 0.2)",
-        "for noise_estimate in (0.0, 0.4)",
+        "sghmc(noisy_bowl, 0.2)",
+        "sghmc(noisy_bowl, 0.4)",
     ),
     "tutorial/estimating_the_noise": (
         "100**2 / 2",

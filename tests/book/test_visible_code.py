@@ -34,6 +34,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "torch.exp(energy - new_energy)",
         "torch.exp(new_energy - energy)",
     ),
+    "sghmc": (
+        {"sghmc-0", "sghmc-B"},
+        "2 * (friction - noise_estimate)",
+        "2 * friction",
+    ),
 }
 
 

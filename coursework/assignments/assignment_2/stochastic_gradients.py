@@ -503,7 +503,7 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 #
 # with the gradient at the position where the chain has just arrived. The other order is as right: first the momentum, with the gradient at the old position, then the position with the **new** momentum. Explicit Euler, where both updates read the old state, is not.
 #
-# See *Friction: stochastic-gradient HMC*, “The algorithm” and “Where the gradient is taken”.
+# See *Friction: stochastic-gradient HMC*, “The algorithm” and “What a step costs”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
