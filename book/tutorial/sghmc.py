@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 30 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 47 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -271,7 +271,7 @@ show_row("sghmc-B", sghmc(noisy_bowl, 0.2))
 #
 # SGLD reached 1.025 without any estimate, so what does the momentum buy?
 # The scoreboard is about a variance, so we count the gradients for an independent value of $\theta^2$, $\tau$ of {eq}`eq-tau`.
-# At the same error, a quarter of a per cent, and with $\hat B = B$ in both, SGLD takes {c}`tau-sgld` and SGHMC {c}`tau-sghmc`.
+# At the same error, 0.26 per cent, and with the right noise estimate in both, SGLD takes {c}`tau-sgld` and SGHMC {c}`tau-sghmc`.
 
 # %% tags=["hide-input"]
 show_scoreboard(9)

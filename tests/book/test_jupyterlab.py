@@ -61,8 +61,8 @@ CHANGES = {
         "per_example.sum(0)",
     ),
     "tutorial/langevin": (
-        "SGLD(step_size=4e-4)",
-        "SGLD(step_size=4e-3)",
+        "rate, paths = 4e-4, {}",
+        "rate, paths = 4e-3, {}",
     ),
     "tutorial/naive_sghmc": (
         "friction=0.2",

@@ -39,6 +39,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "2 * (friction - noise_estimate)",
         "2 * friction",
     ),
+    "langevin": (
+        {"sgld"},
+        "(2 * temperature * step_size) ** 0.5",
+        "2 * temperature * step_size",
+    ),
 }
 
 
