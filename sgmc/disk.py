@@ -13,7 +13,7 @@ from numpy.lib.format import header_data_from_array_1_0, write_array_header_1_0
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
-from sgmc.checks import check_count, check_instance
+from sgmc.checks import check_count, check_instance, shown
 
 _LOOKS = 64  # examples that are read twice
 _WHOLE = "give the DataLoader drop_last=False"
@@ -183,16 +183,9 @@ def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
 def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
     """Take a batch as arrays with the examples on their first axis."""
     batch = [batch] if isinstance(batch, Tensor) else batch
-    if (
-        not isinstance(batch, (tuple, list))
-        or not batch
-        or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)
-    ):
-        given = (
-            [type(x).__name__ for x in batch]
-            if isinstance(batch, (tuple, list))
-            else type(batch).__name__
-        )
+    some = isinstance(batch, tuple | list) and len(batch) > 0
+    if not (some and all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)):
+        given = [type(x).__name__ for x in batch] if some else shown(batch)
         raise ValueError(
             "batches must give tensors with the examples on their first axis, such as "
             f"(x, y), but gave {given}"

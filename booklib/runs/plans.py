@@ -8,16 +8,16 @@ result files and checkpoints have them.
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Generator, Tensor, nn
 
-from sgmc import other_kernels
-from sgmc.checks import check_choice, check_count
+from sgmc.checks import check_choice, check_count, check_positive
 from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Held, MinibatchRule, Passes
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import NetworkPosterior
+from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
 
@@ -132,18 +132,64 @@ class HeadStart:
         return then.make(then.learning_rate)
 
 
+class NesterovState(NamedTuple):
+    """A state of the descent."""
+
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: v, (chains, dim)
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+class NesterovInfo(NamedTuple):
+    """What a step learned."""
+
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
 @dataclass(frozen=True)
-class Nesterov(other_kernels.Nesterov):
-    """SGD with Nesterov's momentum.
+class Nesterov(Kernel[NesterovState]):
+    """Stochastic gradient descent with Nesterov's momentum, as
+    ``torch.optim.SGD(..., nesterov=True)`` takes it.
+
+    v ← (1 − α)v − η∇Ũ(θ), then θ ← θ + (1 − α)v − η∇Ũ(θ), with one gradient, at the
+    position before the step.
 
     Example:
         >>> Nesterov(0.02, 0.3).make(0.01)
         Nesterov(learning_rate=0.01, momentum_decay=0.3)
     """
 
+    learning_rate: float  #: η
+    momentum_decay: float  #: α, at most 1
+
+    def __post_init__(self):
+        check_positive("learning_rate", self.learning_rate)
+        check_positive("momentum_decay", self.momentum_decay, at_most=1)
+
     def make(self, rate: float) -> "Nesterov":
         """Make the kernel with a learning rate."""
         return replace(self, learning_rate=rate)
+
+    def target_temperature(self) -> float | None:
+        """Give None: without noise it descends."""
+        return None
+
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> NesterovState:
+        """Start at rest at the given position ``(chains, dim)``."""
+        return NesterovState(position.clone(), position.new_zeros(position.shape), 0)
+
+    def step(
+        self, potential: Potential, state: NesterovState, generator: Generator
+    ) -> tuple[NesterovState, NesterovInfo]:
+        """Take one step in every chain, in place."""
+        position, momentum, number = state
+        rate, kept = self.learning_rate, 1 - self.momentum_decay
+        gradient = potential.stochastic_gradient(position, generator, number)
+        momentum.mul_(kept).sub_(gradient, alpha=rate)
+        position.add_(momentum, alpha=kept).sub_(gradient, alpha=rate)
+        return NesterovState(position, momentum, number + 1), NesterovInfo(number + 1)
 
 
 @dataclass(frozen=True)

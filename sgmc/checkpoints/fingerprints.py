@@ -302,15 +302,8 @@ def _source(function: types.FunctionType) -> str:
         and min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
         == code.co_firstlineno
     ]
-    if len(found) > 1:  # lambdas in a line: the one around all of the code
-        found = [node for node in found if _is_around(node, code)]
-    return min(map(ast.unparse, found), key=len)
-
-
-def _is_around(node: Any, code: types.CodeType) -> bool:
-    places = [place for place in code.co_positions() if place[3]]
-    begin, end = node.body, (node.body.end_lineno, node.body.end_col_offset)
-    return bool(places) and all(
-        (begin.lineno, begin.col_offset) <= (line, column) and (last, stop) <= end
-        for line, last, column, stop in places
-    )
+    if len(found) > 1:  # lambdas in a line: the last that begins where the code does
+        first = min((line, start) for line, _, start, end in code.co_positions() if end)
+        begin = lambda node: (node.body.lineno, node.body.col_offset)
+        found = [max((node for node in found if begin(node) <= first), key=begin)]
+    return ast.unparse(*found)

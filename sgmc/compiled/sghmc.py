@@ -13,6 +13,12 @@ from sgmc.kernels.sghmc import SGHMC
 from sgmc.noise import OnlineNoise
 
 _AT_MOST = 16  # potentials and forms of tensors for which a kernel is compiled
+_NEEDED = (  # to trace a gradient, and to compile it
+    "a potential whose gradient is a formula of tensor operations, without Python that "
+    "depends on their values: take SGHMC",
+    "a C++ compiler that works here, such as g++ with Python's headers, and a gradient "
+    "of operations that it can be given: install one, or take SGHMC",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +98,14 @@ def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
     from torch._inductor import compile as compile_graph
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    needed = (
-        "a potential whose gradient is a formula of tensor operations, without Python "
-        "that depends on their values: take SGHMC"
-    )
+    graph = None
     try:
         with torch.no_grad():
             trace = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)
             graph = trace(*tensors)
-            needed = (
-                "a C++ compiler that works here, such as g++ with Python's headers, "
-                "and a gradient of operations that it can be given: install one, or "
-                "take SGHMC"
-            )
             return cast(Callable, compile_graph(graph, cast(Any, tensors)))
     except Exception as error:
+        needed = _NEEDED[graph is not None]
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise RuntimeError(
             f"CompiledSGHMC needs {needed} ({type(error).__name__}: {first})"

@@ -273,16 +273,28 @@ class NamedPosterior(DataPotential):
             "log_likelihood": lambda position: self.log_likelihoods(position, few),
         }
         for name, call in calls.items():
-            try:
-                with torch.no_grad():
-                    call(position)
-            except (RuntimeError, TypeError, LookupError, AttributeError) as error:
-                cast = ". Parameters and data need one type, such as targets.float()"
-                raise ValueError(
-                    f"{name} cannot be called with the parameters"
-                    f"{' and a batch' * (name == 'log_likelihood')}: "
-                    f"{type(error).__name__}: {error}{cast * ('type' in str(error))}"
-                ) from error
+            with torch.no_grad(), tried(name):
+                call(position)
+
+
+@contextmanager
+def tried(name: str) -> Iterator[None]:
+    """Make a ValueError of what goes wrong in a user's function at its first call."""
+    try:
+        yield
+    except (RuntimeError, TypeError, LookupError, AttributeError) as error:
+        remedy = ""
+        if isinstance(error, IndexError):
+            remedy = ". A plate is to have as many examples as the data"
+        elif "type" in str(error):
+            remedy = (
+                ". Parameters and data need one type, such as targets.float(), and "
+                f"plain numbers become {torch.get_default_dtype()}"
+            )
+        raise ValueError(
+            f"{name} cannot be called with its parameters and data: "
+            f"{type(error).__name__}: {error}{remedy}"
+        ) from error
 
 
 def map_onto(support: Constraint, name: str) -> Transform:

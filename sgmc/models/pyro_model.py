@@ -31,6 +31,7 @@ from sgmc.models.named import (
     in_event,
     map_onto,
     run_model,
+    tried,
 )
 from sgmc.posteriors.base import Batch, DataPotential
 
@@ -83,7 +84,7 @@ class PyroPosterior(DataPotential):
         self.program, self.arguments, self.keywords = program, arguments, keywords
         look = _Look()
         # the values do not matter, only their shapes
-        with torch.random.fork_rng(devices=[]), look, _first_run():
+        with torch.random.fork_rng(devices=[]), look, tried("program"):
             torch.manual_seed(0)
             program(*arguments, **keywords)
         self.plate, num_examples, batch_size = look.plate()
@@ -95,7 +96,7 @@ class PyroPosterior(DataPotential):
         generator = Generator(self._like.device).manual_seed(0)
         start = self.initial_position(1, generator)
         no_root = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
-        with torch.no_grad(), _first_run(), suppress(no_root):  # at these positions
+        with torch.no_grad(), tried("program"), suppress(no_root):  # at these positions
             for position in (start, -start):  # sites may depend on a sign
                 self._of_program(self.parameters.cut(position), ends)
 
@@ -375,24 +376,6 @@ def _onto(name: str, law) -> Transform:
         raise ValueError(
             f"the law of the site {name!r}, {type(law).__name__}, does not say its "
             "support: take one that does"
-        ) from error
-
-
-@contextmanager
-def _first_run() -> Iterator[None]:
-    """Make a ValueError of what goes wrong in a program."""
-    try:
-        yield
-    except (RuntimeError, TypeError, LookupError) as error:
-        remedy = (
-            "a plate is to have as many examples as the data"
-            if isinstance(error, IndexError)
-            else "what it makes of plain numbers is of torch.get_default_dtype(), "
-            f"{torch.get_default_dtype()}, and data in it should be so too"
-        )
-        raise ValueError(
-            "program cannot be run with its arguments: "
-            f"{type(error).__name__}: {error}: {remedy}"
         ) from error
 
 

@@ -167,9 +167,9 @@ class _WarmUp:
         self.generator = Generator(self.start.device).manual_seed(seed)
         first = self.tuned(self.kernel.step_size, self.mass)
         self.state = first.init(self.potential, self.start, self.generator)
-        self.ends = window_ends(self.num_steps)
+        self.ends = _window_ends(self.num_steps)
         self.last, self.lead = self.ends[-1], self.num_steps // 2
-        self.moments = Moments(self.start)
+        self.moments = _Moments(self.start)
         # with which positions still move
         smallest = torch.finfo(self.start.dtype).eps ** 0.75
         able = self.one_step()(smallest) > 0.5
@@ -181,7 +181,7 @@ class _WarmUp:
         return replace(self.kernel, step_size=step_size, mass=mass)
 
     def one_step(self) -> Callable[[float], Tensor]:
-        return one_step_acceptance(
+        return _one_step_acceptance(
             self.potential, self.state.position, self.mass, self.generator
         )
 
@@ -189,7 +189,7 @@ class _WarmUp:
         """Start a search for the step size."""
         one_step = self.one_step()
         acceptance = lambda step_size: over_chains(one_step(step_size)[self.able])
-        return DualAveraging(reasonable_step_size(acceptance, start), self.target)
+        return DualAveraging(_reasonable_step_size(acceptance, start), self.target)
 
     def advance(self) -> None:
         kernel = self.tuned(self.averaging.step_size, self.mass)
@@ -202,7 +202,7 @@ class _WarmUp:
         if self.done in self.ends:
             self.mass = Matrix(1 / self.moments.variance().to(self.start))
         if self.done in (*self.ends, self.num_steps // 10):
-            self.moments = Moments(self.state.position)
+            self.moments = _Moments(self.state.position)
         if self.done in (*self.ends, self.lead):
             self.averaging = self.search(self.averaging.average)
 
@@ -235,18 +235,16 @@ class _WarmUp:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        self.done, self.recent = saved["done"], saved["recent"].to(self.start.device)
-        mass = saved["mass"]
-        self.mass = Matrix(
-            mass.to(self.start.device) if isinstance(mass, Tensor) else mass
-        )
+        here = lambda x: x.to(self.start.device) if isinstance(x, Tensor) else x
+        self.done, self.recent = saved["done"], here(saved["recent"])
+        self.mass = Matrix(here(saved["mass"]))
         self.state = unflatten(saved["state"], self.state)
         self.generator.set_state(saved["generator"])
         vars(self.moments).update(saved["moments"])
         vars(self.averaging).update(saved["averaging"])
 
 
-class Moments:
+class _Moments:
     """Running mean and variance of the draws of each chain (Welford, 1962), to be
     pooled over the chains that moved; in float64 on the CPU.
     """
@@ -273,23 +271,20 @@ class Moments:
         which matters where draws are few.
         """
         moved = self.moved()
-        chosen = (moved if moved.any() else ~moved).nonzero()[:, 0].tolist()
-        mean, squares = (
-            torch.stack([x[chain] for chain in chosen])
-            for x in (self.mean, self.squares)
-        )
+        chosen = moved if moved.any() else ~moved
+        mean, squares = self.mean[chosen], self.squares[chosen]
         n = self.count * len(mean)
         between = self.count * (mean - mean.mean(0)).square().sum(0)
         squares = squares.sum(0) + between
         return (n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))
 
 
-def window_ends(num_steps: int) -> list[int]:
+def _window_ends(num_steps: int) -> list[int]:
     """Divide the steps between the first tenth and the last fifth into windows that
     double, and give the last step of each.
 
     Example:
-        >>> window_ends(1000)
+        >>> _window_ends(1000)
         [125, 175, 275, 800]
     """
     first, last = num_steps // 10, num_steps - num_steps // 5
@@ -303,7 +298,7 @@ def window_ends(num_steps: int) -> list[int]:
     return [*ends, last]
 
 
-def one_step_acceptance(
+def _one_step_acceptance(
     potential: Potential, position: Tensor, mass: Matrix, generator: Generator
 ) -> Callable[[float], Tensor]:
     """Draw momenta, and return the acceptance of one leapfrog step with them as a
@@ -323,14 +318,14 @@ def one_step_acceptance(
     return acceptance
 
 
-def reasonable_step_size(
+def _reasonable_step_size(
     acceptance: Callable[[float], Tensor], start: float = 1.0
 ) -> float:
     """Double or halve ε until the acceptance of one leapfrog step crosses ½ (Hoffman
     and Gelman, 2014, Algorithm 4).
 
     Example:
-        >>> reasonable_step_size(lambda step_size: math.exp(-step_size), start=4.0)
+        >>> _reasonable_step_size(lambda step_size: math.exp(-step_size), start=4.0)
         0.5
     """
     step_size = start

@@ -274,7 +274,9 @@ class _Tuning:
             )
         self.target = self.potential
         if look.curvature.ndim == 2 and look.loudness > LOUD:
-            self.target = _AllData(self.potential)
+            self.target = Potential()  # with the exact gradient, of all the data
+            self.target.energy = self.potential.energy
+            self.target.gradient = self.potential.gradient
             look = look._replace(noise=0 * look.noise, loudness=0.0)
         step_size = look.kernel().step_size / 4
         self.kernel = look.kernel(step_size, 4 * MOST_STEPS)
@@ -319,13 +321,6 @@ class _Tuning:
             self.begin()
         self.state = unflatten(saved["state"], self.state)
         self.generator.set_state(saved["generator"].cpu())
-
-
-class _AllData(Potential):
-    """A potential with the exact gradient in place of the stochastic one."""
-
-    def __init__(self, potential: Potential):
-        self.energy, self.gradient = potential.energy, potential.gradient
 
 
 class _Look(NamedTuple):
@@ -381,7 +376,10 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
             root = Matrix(curvature).root.inverse
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
-            curvature = _row_lengths(potential, position, generator)
+            # the lengths of the rows of ∇²U, (E[(∇²U z)ⱼ²])^½ over random signs z
+            signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
+            lengths = _curved(potential, position, signs).square().mean(0).sqrt()
+            curvature = lengths.clamp(min=FLAT * float(lengths.max()))
             noise = torch.as_tensor(
                 estimate_noise_variance(potential, position, generator, "diagonal", 10)
             )
@@ -408,25 +406,24 @@ def _distance(slopes: Tensor) -> float:
     return largest if far else 0.0
 
 
-def _curved(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
+def _curved(
+    potential: Potential, position: Tensor, directions: Tensor, near: bool = True
+) -> Tensor:
     """Compute ∇²U(θ)z, averaged over positions ``(chains, dim)``, for directions
-    ``(number, dim)``, from gradients at θ + z and θ − z.
+    ``(number, dim)``, from gradients at θ + hz and θ − hz. Near each other they are
+    where the third root of the precision balances rounding and curvature; else h = 1.
     """
+    length = 1.0
+    if near:
+        length = torch.finfo(position.dtype).eps ** (1 / 3)
+        length *= 1 + float(position.square().mean().sqrt())
     products = [
         potential.gradient(each + piece) - potential.gradient(each - piece)
         for each in position
-        for piece in directions.split(_TOGETHER)
+        for piece in (length * directions).split(_TOGETHER)
     ]
-    return torch.cat(products).view(len(position), *directions.shape).mean(0) / 2
-
-
-def _curved_near(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
-    """Compute the same from gradients that are near each other: the third root of the
-    precision balances rounding and curvature.
-    """
-    length = torch.finfo(position.dtype).eps ** (1 / 3)
-    length *= 1 + float(position.square().mean().sqrt())
-    return _curved(potential, position, length * directions) / length
+    product = torch.cat(products).view(len(position), *directions.shape).mean(0)
+    return product / 2 / length
 
 
 def _hessian(potential: Potential, position: Tensor) -> Tensor:
@@ -434,7 +431,7 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
     median curvature of the others.
     """
     identity = torch.eye(position.shape[1]).to(position)
-    hessian = _curved_near(potential, position, identity)
+    hessian = _curved(potential, position, identity)
     values, vectors = torch.linalg.eigh(_symmetric(hessian))
     curved = values > FLAT * values.max().clamp(min=0)
     if not curved.any():
@@ -488,15 +485,6 @@ def _without_negative(covariance: Tensor) -> Tensor:
     return _symmetric((vectors * values.clamp(min=0)) @ vectors.mT)
 
 
-def _row_lengths(
-    potential: Potential, position: Tensor, generator: Generator
-) -> Tensor:
-    """Compute the lengths of the rows of ∇²U, (E[(∇²U z)ⱼ²])^½ over random signs z."""
-    signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
-    lengths = _curved_near(potential, position, signs).square().mean(0).sqrt()
-    return lengths.clamp(min=FLAT * float(lengths.max()))
-
-
 def _stiffest(
     potential: Potential, position: Tensor, curvature: Tensor, generator: Generator
 ) -> tuple[float, float]:
@@ -508,7 +496,7 @@ def _stiffest(
     direction = normal_like(position[:1], generator)
     for _ in range(3 * _LOOKS):
         direction /= direction.norm()
-        product = scale * _curved(potential, position, scale * direction)
+        product = scale * _curved(potential, position, scale * direction, near=False)
         stiffness = float((direction * product).sum())
         # shifted, so that what curves downwards is not found
         direction = product + product.norm() * direction

@@ -85,7 +85,6 @@ CALLS = {  # with arguments that are right
     ),
     other_kernels.RandomWalkMetropolis: dict(step_size=0.1),
     other_kernels.SGNHT: dict(step_size=0.1, diffusion=0.5, mass=ONE),
-    other_kernels.Nesterov: dict(learning_rate=0.1, momentum_decay=0.1),
     other_kernels.Gibbs: dict(kernel=kernels.NUTS(0.1), num_steps=1),
     other_kernels.Cyclical: dict(
         kernel=kernels.SGLD,

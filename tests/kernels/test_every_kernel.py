@@ -15,6 +15,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import sgmc
+from booklib.runs.plans import Nesterov
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
@@ -23,7 +24,7 @@ from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithFriction, WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
+from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
@@ -393,7 +394,8 @@ def test_every_kernel_is_listed():
         kernels = [each for kernel in kernels for each in kernel.__subclasses__()]
         found |= {each for each in kernels if each.__module__.startswith("sgmc.")}
     abstract = {WithMass, WithFriction, WithTemperature}
-    assert found - ELSEWHERE - abstract == {type(e.make()) for e in KERNELS.values()}
+    ours = {type(e.make()) for e in KERNELS.values()} - {Nesterov}  # the book's own
+    assert found - ELSEWHERE - abstract == ours
     assert HMC in found
 
 

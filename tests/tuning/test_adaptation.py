@@ -23,10 +23,10 @@ from sgmc.targets import Gaussian
 from sgmc.tuning import adapt, adaptation
 from sgmc.tuning.adaptation import (
     DualAveraging,
-    Moments,
-    one_step_acceptance,
-    reasonable_step_size,
-    window_ends,
+    _Moments,
+    _one_step_acceptance,
+    _reasonable_step_size,
+    _window_ends,
 )
 from tests.fakes import Flat, WithoutFloat64
 
@@ -110,8 +110,8 @@ def test_dual_averaging_finds_the_step_of_a_noisy_acceptance():
 
 
 def searched(potential, position, mass, generator, start=1.0, over_chains=torch.mean):
-    acceptance = one_step_acceptance(potential, position, mass, generator)
-    return reasonable_step_size(
+    acceptance = _one_step_acceptance(potential, position, mass, generator)
+    return _reasonable_step_size(
         lambda step_size: over_chains(acceptance(step_size)), start
     )
 
@@ -127,7 +127,7 @@ def test_moments_are_those_of_all_draws_of_the_chains_that_moved(generator):
         + 1000 * torch.arange(4.0)[:, None, None]
     )
     draws[:, 2] = -1e6
-    moments = Moments(draws[0])
+    moments = _Moments(draws[0])
     for draw in draws:
         moments.update(draw)
     moved = [0, 1, 3, 4, 5, 6]
@@ -139,7 +139,7 @@ def test_moments_are_those_of_all_draws_of_the_chains_that_moved(generator):
 
 def test_where_no_chain_moved_all_of_them_count():
     places = torch.tensor([[1.0], [2.0], [6.0]], dtype=torch.float64)
-    moments = Moments(places)
+    moments = _Moments(places)
     moments.update(places.clone())
     torch.testing.assert_close(moments.variance(), shrunk_variance(places))
 
@@ -158,7 +158,7 @@ def test_a_warm_up_makes_no_float64_of_what_is_float32(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("num_steps", [20, 37, 100, 1000])
 def test_windows_double_and_fill_the_middle(num_steps):
-    ends = window_ends(num_steps)
+    ends = _window_ends(num_steps)
     assert ends[-1] == num_steps - num_steps // 5
     lengths = [b - a for a, b in pairwise([num_steps // 10, *ends])]
     assert all(b >= 2 * a for a, b in pairwise(lengths)) and lengths[0] >= 5
@@ -253,11 +253,11 @@ def test_every_step_of_a_warm_up_by_hand(num_steps):
     generator = torch.Generator().manual_seed(derived_seed(seed, "warm-up"))
     mass, first = 2.0, num_steps // 10
     # tells which chains are beyond help
-    one_step_acceptance(potential, start, Matrix(mass), generator)
+    _one_step_acceptance(potential, start, Matrix(mass), generator)
     averaging = DualAveraging(
         searched(potential, start, Matrix(mass), generator, over_chains=torch.amin), 0.5
     )
-    ends, recent, led = window_ends(num_steps), torch.zeros(4, dtype=torch.float64), []
+    ends, recent, led = _window_ends(num_steps), torch.zeros(4, dtype=torch.float64), []
     assert len(ends) > 1
     for step in range(1, num_steps + 1):
         step_size, used = seen[step - 1]
@@ -398,7 +398,7 @@ def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_t
         dict(num_steps=60, seed=1, target_acceptance=0.7),
     )
     start = torch.zeros(5, 3, dtype=torch.float64)
-    assert window_ends(60)[0] == 11
+    assert _window_ends(60)[0] == 11
     whole, position = adapt(kernel, TARGET, start, **settings)
     done = 0
     for left in (1, 7, 3, 30, 14):
