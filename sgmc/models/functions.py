@@ -64,15 +64,15 @@ class Posterior(DataPotential):
         )
         for name, function in functions.items():
             if function is not None or not name.startswith("grad"):
-                check_callable(name, function, "lambda position: ...")
+                _check_callable(name, function, "lambda position: ...")
             setattr(self, name, function)  # as if a subclass had written it
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too (:func:`sgmc.models.functions.check_examples`)."""
-        check_examples(self, position)
+        """Look at all examples too, for a NaN or an infinity."""
+        _check_examples(self, position)
 
 
-def check_examples(posterior: DataPotential, position: Tensor) -> None:
+def _check_examples(posterior: DataPotential, position: Tensor) -> None:
     """Raise a ValueError if an example has a NaN or an infinity, and its log-likelihood
     at the position ``(chains, dim)``, too: a model may handle missing numbers.
     """
@@ -93,7 +93,7 @@ def check_examples(posterior: DataPotential, position: Tensor) -> None:
         )
 
 
-def check_callable(name: str, value: object, example: str) -> None:
+def _check_callable(name: str, value: object, example: str) -> None:
     """Raise a ValueError unless the value can be called."""
     if not callable(value):
         raise ValueError(f"{name} must be a function, such as {example}, not {value!r}")

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.functions import check_callable, check_examples
+from sgmc.models.functions import _check_callable, _check_examples
 from sgmc.posteriors.base import DataPotential, Vmap, over_chains
 
 _ALONE = RLock()  # the setting of distributions belongs to all threads
@@ -78,7 +78,7 @@ class Parameters:
                     f"(3,) or (), for {name!r}, but has {shape!r}"
                 )
             self.shapes[name] = torch.Size(shape)
-            self.transforms[name] = map_onto(supports.get(name, real), repr(name))
+            self.transforms[name] = _map_onto(supports.get(name, real), repr(name))
             try:
                 self.free_shapes[name] = torch.Size(
                     self.transforms[name].inverse_shape(self.shapes[name])
@@ -127,9 +127,9 @@ class Parameters:
             ValueError: if a parameter is missing, or has another shape, or lies outside
                 of its support.
         """
-        check_values(values, self.shapes)
+        _check_values(values, self.shapes)
         free = {name: self.transforms[name].inv(values[name]) for name in self.shapes}
-        return check_finite(self.join(free), values)
+        return _check_finite(self.join(free), values)
 
     def uniform(
         self, chains: int, generator: Generator, radius: float, dtype: torch.dtype
@@ -153,7 +153,7 @@ class NamedPosterior(DataPotential):
     here, and not by the functions. All chains run the functions together, by
     ``torch.func.vmap``; functions that look at values, by ``if`` or ``.item()``, run
     for one chain after another. Validation of distributions is off in a run; before it,
-    densities outside of their supports are refused (``check_laws``).
+    densities outside of their supports are refused.
 
     Args:
         shapes: the shape of each parameter, by name.
@@ -205,14 +205,14 @@ class NamedPosterior(DataPotential):
         super().__init__(data, batch_size, minibatches, dim=self.parameters.dim)
         functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
         for name, function in functions.items():
-            check_callable(name, function, "lambda parameters: ...")
+            _check_callable(name, function, "lambda parameters: ...")
         self._log_prior_of, self._log_likelihood_of = log_prior, log_likelihood
         self._try()
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(g(x)) + log abs det g′(x), ``(chains,)``."""
         values, log_jacobian = self.parameters.constrain(position)
-        value = run_model(self._vmaps[0], self._log_prior_of, values)
+        value = _run_model(self._vmaps[0], self._log_prior_of, values)
         if value.shape != log_jacobian.shape:
             raise ValueError(
                 "log_prior must return a number, such as the sum of what it adds up, "
@@ -225,7 +225,7 @@ class NamedPosterior(DataPotential):
         ...)`` → ``(chains, n)``.
         """
         values = self.named(position)
-        return run_model(self._vmaps[0], self._log_likelihood_of, values, *batch)
+        return _run_model(self._vmaps[0], self._log_likelihood_of, values, *batch)
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the parameters by name, each ``(chains, *shape)``, at positions
@@ -245,11 +245,11 @@ class NamedPosterior(DataPotential):
         )
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too (:func:`sgmc.models.functions.check_examples`), and
-        at the supports of distributions (``check_laws``): at the position for up to
-        100,000 examples, and on both sides of zero for a thousand.
+        """Look at all examples too, for a NaN or an infinity, and at the supports of
+        distributions: at the position for up to 100,000 examples, and on both sides of
+        zero for a thousand.
         """
-        check_examples(self, position)
+        _check_examples(self, position)
         other = self.initial_position(1, generator).to(position)
         some = (x[:: self.num_examples // 100_000 + 1].split(1_000) for x in self.data)
         pieces = list(zip(*some, strict=True))
@@ -259,9 +259,9 @@ class NamedPosterior(DataPotential):
             (-other, pieces[:1]),
         ):
             values = {name: x[0] for name, x in self.named(place.detach()).items()}
-            check_laws("log_prior", self._log_prior_of, values)
+            _check_laws("log_prior", self._log_prior_of, values)
             for batch in few:
-                check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
+                _check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
 
     def _try(self) -> None:
         """Call the functions with two examples, for one chain."""
@@ -273,12 +273,12 @@ class NamedPosterior(DataPotential):
             "log_likelihood": lambda position: self.log_likelihoods(position, few),
         }
         for name, call in calls.items():
-            with torch.no_grad(), tried(name):
+            with torch.no_grad(), _tried(name):
                 call(position)
 
 
 @contextmanager
-def tried(name: str) -> Iterator[None]:
+def _tried(name: str) -> Iterator[None]:
     """Make a ValueError of what goes wrong in a user's function at its first call."""
     try:
         yield
@@ -297,7 +297,7 @@ def tried(name: str) -> Iterator[None]:
         ) from error
 
 
-def map_onto(support: Constraint, name: str) -> Transform:
+def _map_onto(support: Constraint, name: str) -> Transform:
     """Find the one-to-one map from unconstrained numbers onto the support of what has
     the name; raise a ValueError if it is discrete, or no map is known.
     """
@@ -318,7 +318,7 @@ def map_onto(support: Constraint, name: str) -> Transform:
         ) from error
 
 
-def run_model(
+def _run_model(
     vmap: Vmap, function: Callable, values: dict[str, Tensor], *batch: Tensor
 ):
     """Call a function of one chain's parameters, and of its batch, for all chains, as
@@ -335,11 +335,11 @@ def run_model(
             )
         return result
 
-    with without_validation():
+    with _without_validation():
         return over_chains(checked, values, *batch, vmap=vmap)
 
 
-def check_laws(
+def _check_laws(
     name: str, function: Callable, values: dict[str, Tensor], *batch: Tensor
 ) -> None:
     """Raise a ValueError if the function of this name, for one chain, rests on what a
@@ -363,7 +363,7 @@ def check_laws(
             if whole or vars(law).get("_validate_args") is False:
                 return density
             for what, support, x in _constrained(law, torch.as_tensor(value)):
-                odd = beyond(support, x)
+                odd = _beyond(support, x)
                 if odd.any():
                     found.append((type(law).__name__, what, support, x, odd))
                     density = density + odd * torch.finfo(density.dtype).max ** 0.5
@@ -371,7 +371,7 @@ def check_laws(
 
         return log_prob
 
-    with without_validation(), torch.no_grad():
+    with _without_validation(), torch.no_grad():
         try:
             for law, ask in asked.items():
                 law.log_prob = raising(ask)
@@ -407,25 +407,25 @@ def _constrained(law: Distribution, value: Tensor) -> Iterator[tuple]:
             yield f"{name} =", constraint, getattr(law, name)
 
 
-def beyond(support: Constraint, value: Tensor) -> Tensor:
+def _beyond(support: Constraint, value: Tensor) -> Tensor:
     """Tell which values are outside of a support, by more than rounding; NaN is not.
 
     Example:
         >>> from torch.distributions import constraints
-        >>> beyond(constraints.positive, torch.tensor([-1.0, 0.0, torch.nan]))
+        >>> _beyond(constraints.positive, torch.tensor([-1.0, 0.0, torch.nan]))
         tensor([ True, False, False])
     """
 
-    odd = ~support.check(value) & ~in_event(support, value.isnan())
+    odd = ~support.check(value) & ~_in_event(support, value.isnan())
     if odd.any():  # there and back is the same at a border, and to rounding
         with suppress(NotImplementedError, RuntimeError, ValueError):
             onto, close = biject_to(support), torch.finfo(value.dtype).eps ** 0.5
             near = torch.isclose(onto(onto.inv(value)), value, close, close)
-            odd = odd & in_event(support, ~near)
+            odd = odd & _in_event(support, ~near)
     return odd
 
 
-def in_event(support: Constraint, odd: Tensor) -> Tensor:
+def _in_event(support: Constraint, odd: Tensor) -> Tensor:
     """Tell for each value of a support whether any of its numbers is odd."""
     return (
         odd.flatten(odd.ndim - support.event_dim).any(-1) if support.event_dim else odd
@@ -433,7 +433,7 @@ def in_event(support: Constraint, odd: Tensor) -> Tensor:
 
 
 @contextmanager
-def without_validation() -> Iterator[None]:
+def _without_validation() -> Iterator[None]:
     """Switch off the checks of PyTorch's distributions, which would branch on values,
     for one thread at a time.
     """
@@ -446,7 +446,7 @@ def without_validation() -> Iterator[None]:
             Distribution.set_default_validate_args(before)
 
 
-def check_values(
+def _check_values(
     values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
 ) -> None:
     """Raise a ValueError unless there is a value ``(chains, *shape)`` for each name, of
@@ -467,7 +467,7 @@ def check_values(
         raise ValueError(f"values must hold tensors {expected}, but they are {given}")
 
 
-def check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+def _check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:
     """Give the positions, or raise a ValueError if one is not finite."""
     if not position.isfinite().all():
         raise ValueError(

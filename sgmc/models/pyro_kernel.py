@@ -14,7 +14,7 @@ from sgmc.door.sampling import DivergenceError, learned
 from sgmc.door.starting import check_kernel, check_start
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import in_double
-from sgmc.models.functions import check_callable
+from sgmc.models.functions import _check_callable
 from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
 
 # isort: split
@@ -71,7 +71,7 @@ class PyroKernel(MCMCKernel):
 
     def __init__(self, kernel: Kernel, model: Callable):
         check_kernel(kernel)
-        check_callable("model", model, "one that calls pyro.sample")
+        _check_callable("model", model, "one that calls pyro.sample")
         self.kernel, self.model, self.start = kernel, model, None
 
     def setup(self, warmup_steps: int, *args, **kwargs) -> None:

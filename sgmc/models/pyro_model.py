@@ -23,15 +23,15 @@ from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.functions import check_callable
+from sgmc.models.functions import _check_callable
 from sgmc.models.named import (
     Parameters,
-    check_finite,
-    check_values,
-    in_event,
-    map_onto,
-    run_model,
-    tried,
+    _check_finite,
+    _check_values,
+    _in_event,
+    _map_onto,
+    _run_model,
+    _tried,
 )
 from sgmc.posteriors.base import Batch, DataPotential
 
@@ -80,11 +80,11 @@ class PyroPosterior(DataPotential):
         minibatches: MinibatchRule | None = None,
         **keywords,
     ):
-        check_callable("program", program, "one that calls pyro.sample")
+        _check_callable("program", program, "one that calls pyro.sample")
         self.program, self.arguments, self.keywords = program, arguments, keywords
         look = _Look()
         # the values do not matter, only their shapes
-        with torch.random.fork_rng(devices=[]), look, tried("program"):
+        with torch.random.fork_rng(devices=[]), look, _tried("program"):
             torch.manual_seed(0)
             program(*arguments, **keywords)
         self.plate, num_examples, batch_size = look.plate()
@@ -96,7 +96,11 @@ class PyroPosterior(DataPotential):
         generator = Generator(self._like.device).manual_seed(0)
         start = self.initial_position(1, generator)
         no_root = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
-        with torch.no_grad(), tried("program"), suppress(no_root):  # at these positions
+        with (
+            torch.no_grad(),
+            _tried("program"),
+            suppress(no_root),
+        ):  # at these positions
             for position in (start, -start):  # sites may depend on a sign
                 self._of_program(self.parameters.cut(position), ends)
 
@@ -147,9 +151,9 @@ class PyroPosterior(DataPotential):
             ValueError: if a site is missing, or has another shape, or lies outside of
                 its support.
         """
-        check_values(values, self.shapes)
+        _check_values(values, self.shapes)
         free = self._of_program(dict(values), constrained=True)[3]
-        return check_finite(self.parameters.join(free), values)
+        return _check_finite(self.parameters.join(free), values)
 
     def initial_position(
         self, chains: int, generator: Generator, radius: float = 2.0
@@ -189,7 +193,7 @@ class PyroPosterior(DataPotential):
             return run.log_prior, run.log_likelihoods, run.values, run.free
 
         examples = self.data[0][None, :1] if examples is None else examples
-        return run_model(self._vmaps[0], of_one, given, examples)
+        return _run_model(self._vmaps[0], of_one, given, examples)
 
 
 class _Look(Messenger):
@@ -358,7 +362,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
     try:
         # a NaN may stand below a mask
-        inside = law.support.check(value) | in_event(law.support, value.isnan())
+        inside = law.support.check(value) | _in_event(law.support, value.isnan())
     except NotImplementedError:
         return
     if not inside.all():
@@ -371,7 +375,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
 def _onto(name: str, law) -> Transform:
     """Find the map from unconstrained numbers onto the support of a site."""
     try:
-        return map_onto(law.support, f"the site {name!r}")
+        return _map_onto(law.support, f"the site {name!r}")
     except NotImplementedError as error:
         raise ValueError(
             f"the law of the site {name!r}, {type(law).__name__}, does not say its "
@@ -384,7 +388,7 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
     """Let a plate show the given examples ``(n,)``, whatever its subsample_size.
 
     Pyro has no way to do so from outside. What is replaced belongs to all threads:
-    :func:`sgmc.models.named.run_model` lets in one at a time."""
+    :func:`_run_model` lets in one at a time."""
     ask, asked = SubsampleMessenger._subsample, []
 
     def answer(name, size=None, subsample_size=None, subsample=None, *more):

@@ -54,7 +54,7 @@ class Flow(Protocol):
         ...
 
 
-def check_flows(flows: Sequence[Flow]) -> None:
+def _check_flows(flows: Sequence[Flow]) -> None:
     """Raise a ValueError unless ``flows`` is a list of flows, and not empty."""
     listed = flows if isinstance(flows, Sequence) and len(flows) > 0 else [None]
     if not all(isinstance(x, Flow) and not isinstance(x, type) for x in listed):
@@ -223,7 +223,7 @@ class AtOnce:
     flows: Sequence[Flow]
 
     def __post_init__(self):
-        check_flows(self.flows)
+        _check_flows(self.flows)
 
     def move(self, position, momentum, gradient, generator):
         start = position.clone(), momentum.clone()

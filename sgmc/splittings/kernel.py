@@ -11,7 +11,7 @@ from sgmc.checks import check_count, check_dims, check_number
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, MatrixLike, as_matrix
-from sgmc.splittings.flows import Flow, advance, check_flows
+from sgmc.splittings.flows import Flow, _check_flows, advance
 
 
 class SplittingState(NamedTuple):
@@ -59,7 +59,7 @@ class Splitting(Kernel[SplittingState]):
     temperature: float = 1.0
 
     def __post_init__(self):
-        check_flows(self.flows)
+        _check_flows(self.flows)
         check_count("num_steps", self.num_steps)
         as_matrix(self.mass, "mass", positive=True)
         check_number("temperature", self.temperature, 0)

@@ -15,7 +15,7 @@ from torch import Tensor
 from sgmc.checks import check_count, check_tensor
 from sgmc.matrices import MatrixLike, as_matrix
 from sgmc.splittings import flows
-from sgmc.splittings.flows import Flow, check_flows
+from sgmc.splittings.flows import Flow, _check_flows
 
 
 class LinearChain(NamedTuple):
@@ -134,7 +134,7 @@ def linear_chain(
         >>> chain.stationary_covariance()[0, 0]  # exact in θ, at any step size
         tensor(1.0000, dtype=torch.float64)
     """
-    check_flows(splitting)
+    _check_flows(splitting)
     check_tensor("precision", precision, "dim", "dim")
     square = precision.shape[0] == precision.shape[1]
     if not (square and torch.allclose(precision, precision.mT)):

@@ -35,7 +35,7 @@ from sgmc.checkpoints import fingerprint
 from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models import NamedPosterior, Parameters
-from sgmc.models.named import beyond
+from sgmc.models.named import _beyond
 from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.potentials import differentiate
 from tests.checks import z_bound
@@ -531,8 +531,8 @@ def test_right_models_are_left_alone(name):
 
 def test_a_border_and_rounding_are_inside():
     near = torch.tensor([[0.5, 0.500002], [0.5, 0.6], [-0.1, 1.1]])
-    assert beyond(constraints.simplex, near).tolist() == [False, True, True]
-    assert not beyond(constraints.positive, torch.tensor([0.0, torch.nan])).any()
+    assert _beyond(constraints.simplex, near).tolist() == [False, True, True]
+    assert not _beyond(constraints.positive, torch.tensor([0.0, torch.nan])).any()
 
 
 @pytest.mark.parametrize("validated", [True, False])

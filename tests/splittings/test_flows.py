@@ -203,7 +203,7 @@ def test_every_flow_and_every_splitting_is_among_those_tested():
         if thing.__module__ == flows.__name__
     }
     assert {name for name in makers if name[0] != "_"} == {
-        "advance", "baoab", "check_flows",
+        "advance", "baoab",
         "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
         "modified_euler", "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld", "ubu",
     }  # fmt: skip
