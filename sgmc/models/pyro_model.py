@@ -89,7 +89,7 @@ class PyroPosterior(DataPotential):
             program(*arguments, **keywords)
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
-        self._like = look.like()
+        self._like = torch.cat(look.values).new_zeros(())  # of the sites' type
         examples = torch.arange(num_examples, device=self._like.device)
         super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
         ends = self.data[0][None, [0, -1]]
@@ -266,7 +266,7 @@ class _Look(Messenger):
             )
         free: Any = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
-        self.values.append(free)
+        self.values.append(free.flatten())
 
     def plate(self) -> tuple[str | None, int, int | None]:
         """Give the plate of the data, N and n; one example if there is none."""
@@ -288,10 +288,6 @@ class _Look(Messenger):
                 )
             return name, size, shown
         return None, 1, None
-
-    def like(self) -> Tensor:
-        """Give a tensor of the sites' type, on their device."""
-        return torch.cat([value.flatten() for value in self.values]).new_zeros(())
 
 
 class _Run(Messenger):
