@@ -1142,3 +1142,19 @@ def test_what_the_noise_says_word_for_word():
         SGHMC(0.1, 0.1), Drawn(), torch.zeros(2, 2), generator_of(0), 0
     )
     assert unknown == ("", False)
+
+
+def test_a_hundred_samples_are_many_and_one_chain_has_halves():
+    """R̂ is 1.2 of two chains at ±0.6, 1.3 of the halves of one, and 1.7 at ±1."""
+    swing = (-1.0) ** torch.arange(100)[:, None]
+    chains, halves = (
+        torch.tensor([0.6, -0.6]),
+        (torch.arange(100)[:, None] < 50) * 1.0 - 0.5,
+    )
+    (told,) = remark_disagreement({"": swing + chains})
+    assert told.startswith("the chains do not agree: R̂ is 1.20 in the samples")
+    assert remark_disagreement({"": (swing + chains)[:99]}) == []
+    assert remark_disagreement({"": swing + 1.2 * halves}) == []
+    (told,) = remark_disagreement({"": swing + 2 * halves}, torch.zeros(1, 1))
+    assert told.startswith("the halves of the chain do not agree: R̂ is 1.7")
+    assert remark_disagreement({"": (swing + 2 * halves)[:99]}) == []
