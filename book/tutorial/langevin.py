@@ -113,7 +113,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # d\theta = -\nabla U(\theta)\,dt + N(0, 2\,dt).
 # $$ (eq-langevin)
 #
-# Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$. (Elsewhere $N(0, 2\,dt)$ is written $\sqrt2\,dW$.)
+# Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$. Elsewhere $N(0, 2\,dt)$ is written $\sqrt2\,dW$.
 # Which {term}`density` do they settle to?
 # We need to know how densities move, here and on the next two pages.
 # Write $\nabla\cdot v = \sum_i\partial_iv_i$ for the divergence of a vector field $v$: how much more flows out of a place than into it.
@@ -147,7 +147,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # $$
 #
 # This holds for every such $f$, so what multiplies $f$ is the same on both sides.
-# ({prf:ref}`thm-fokker-planck` says under which conditions this is more than a sketch.)
+# {prf:ref}`thm-fokker-planck` says under which conditions this is more than a sketch.
 # ```
 #
 # ```{prf:theorem} The target is stationary

@@ -44,6 +44,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(2 * temperature * step_size) ** 0.5",
         "2 * temperature * step_size",
     ),
+    "naive_sghmc": (
+        {"naive"},
+        "theta, r = leapfrog(",
+        "r, theta = leapfrog(",
+    ),
 }
 
 
