@@ -43,11 +43,11 @@ chapter: $(ready)
 pdf epub: book $(more)
 	$(python) -m tools.editions $@ $(PART)
 
-# The chapters as plain notebooks, made from the built pages.
-notebooks: book
+# The chapters as plain notebooks. Nothing is executed: they have the outputs of the last make book, and without one the text that is stored.
+notebooks: $(ready)
+	$(python) tools/book.py notebooks
 
-lab: $(ready)
-	@$(MAKE) --no-print-directory book || echo "Some pages are not as they should be; their notebooks open all the same."
+lab: notebooks
 	$(python) -m tools.readers copy
 	$(python) -m tools.readers lab
 
@@ -96,10 +96,11 @@ assignments grade marking:
 clean:
 	rm -rf _build .pytest_cache .ruff_cache book/*/.ipynb_checkpoints
 
-# A notebook or a script finds this checkout's packages wherever it is started with this environment; inside of make, PYTHONPATH comes first.
+# A notebook or a script finds the packages of the checkout in which it is started, also where checkouts share this environment; inside of
+# make, PYTHONPATH comes first.
 importable: $(installed)
-	@for packages in $(VENV)/lib/python*/site-packages; do \
-		[ "$$(cat "$$packages/checkout.pth" 2>/dev/null)" = "$$PYTHONPATH" ] || echo "$$PYTHONPATH" > "$$packages/checkout.pth"; done
+	@for packages in $(VENV)/lib/python*/site-packages; do cmp -s tools/checkout.pth "$$packages/checkout.pth" || \
+		cp tools/checkout.pth "$$packages/checkout.pth"; done
 
 # The environment is known by its requirements, so that another checkout with the same ones can share it: make VENV=/there book
 $(installed):

@@ -1,13 +1,15 @@
 """Keep the chapters' pairs in step, execute them, and build the book.
 
-usage: python tools/book.py build [--strict] | chapter NAME | sync | check
+usage: python tools/book.py build [--strict] | notebooks | chapter NAME | sync | check
 
-build    execute the chapters that need it and make the pages; whatever fails in a
-         chapter is shown on its page and listed at the end
-chapter  the same for one chapter, whose NAME.ipynb is written anew
-sync     write every NAME.ipynb from its NAME.py, executed, with its text outputs
-check    say which pairs are out of step, not executed since their last change, or hold
-         what they should not
+build      execute the chapters that need it and make the pages; whatever fails in a
+           chapter is shown on its page and listed at the end
+notebooks  make pages and the reader's notebooks of what is there, without executing:
+           what was never executed here has the text outputs of its NAME.ipynb
+chapter    the same as build for one chapter, whose NAME.ipynb is written anew
+sync       write every NAME.ipynb from its NAME.py, executed, with its text outputs
+check      say which pairs are out of step, not executed since their last change, or
+           hold what they should not
 
 The build reads the percent scripts and never touches a notebook beside them. What it
 makes pages from lies in ``_build/source``: there an executed notebook is kept until its
@@ -22,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -36,6 +39,8 @@ STORED = {"text/plain", MEDIA}  # of what a cell puts out
 SPACE = 2  # gigabytes that the executed chapters and the pages may need
 # Folders whose files pages show and link to, from where the pages are made.
 SHOWN = ("sgmc", "booklib", "benchmarks", "lab", "book/_static")
+CONTENTS = ("index.md", "_config.yml", "_toc.yml")
+NOT_DRAWN = "The figure is drawn when this cell is run."
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
@@ -237,12 +242,18 @@ def execute_apart(pages: list[Path], root: Path) -> None:
 
 
 def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
-    """Give a page with the outputs of its last execution, or without any if its code
-    has changed.
+    """Give a page with the outputs of its last execution here, or else with those that
+    its notebook keeps; without any if its code has changed.
     """
     notebook, last = from_source(path), kept(path, root)
-    if last is not None and code_hash(last) == code_hash(notebook):
+    code, beside = code_hash(notebook), path.with_suffix(".ipynb")
+    if last and last.metadata["executed"]["key"] and code_hash(last) == code:
         return last
+    if beside.is_file() and code_hash(pair := nbformat.read(beside, 4)) == code:
+        notebook = with_outputs(notebook, pair)
+        for output in all_outputs(notebook):
+            if output.get("data", {}).get("text/plain", "").startswith("<Figure"):
+                output.data["text/plain"] = NOT_DRAWN
     notebook.metadata["executed"] = {"key": "", "seconds": 0.0, "on": "not yet"}
     return notebook
 
@@ -361,19 +372,22 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
         path: notebook.metadata["executed"]["seconds"]
         for path, notebook in executed.items()
     }
-    failed = {path for path, notebook in executed.items() if errors(notebook)}
+    result = {
+        path: "passed" if notebook.metadata["executed"]["key"] else "not executed"
+        for path, notebook in executed.items()
+    }
+    result |= {path: "a cell failed" for path in executed if errors(executed[path])}
+    count = Counter(result.values())
     slowest = max(seconds, key=seconds.get)
     page = [
         *sentences.NOT_SEARCHED,
         "# Execution status",
         "",
-        f"All {len(executed)} pages with code were executed for this build, from "
-        "their sources"
-        + (
-            f"; in {len(failed)} of them a cell raised an error."
-            if failed
-            else ", and all passed."
-        ),
+        f"Of {len(executed)} pages with code {count['passed']} passed when they were "
+        "executed from their sources; in "
+        f"{count['a cell failed']} a cell raised an error, and "
+        f"{count['not executed']} were not executed, so they show stored text and no "
+        "figures.",
         "They ran on one machine, several at a time, and their times add up to "
         f"{sum(seconds.values()) / 60:.0f} minutes;",
         f"the longest was {{doc}}`/{slowest.with_suffix('')}`.",
@@ -383,7 +397,7 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
         "| --- | --- | ---: | --- |",
         *(
             f"| {{doc}}`/{path.with_suffix('')}` | "
-            f"{'a cell failed' if path in failed else 'passed'} | {seconds[path]:.0f} "
+            f"{result[path]} | {seconds[path]:.0f} "
             f"| {notebook.metadata['executed']['on']} |"
             for path, notebook in executed.items()
         ),
@@ -395,17 +409,11 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
 def said(
     executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT
 ) -> tuple[dict[Path, list[dict]], dict[str, list[str]]]:
-    """Collect what the pages recorded, and the texts that may show it.
-
-    What was never executed here has the records of its notebook beside the script.
-    """
+    """Collect what the pages recorded, and the texts that may show it."""
     measured, texts = {}, {}
     for path, notebook in executed.items():
-        beside, name = path.with_suffix(".ipynb"), path.relative_to(root)
-        if not notebook.metadata["executed"]["key"] and beside.is_file():
-            notebook = nbformat.read(beside, 4)
         if found := sentences.records(notebook):
-            measured[name] = found
+            measured[path.relative_to(root)] = found
         texts[path.stem] = list(sentences.texts(from_source(path)))
     for path in (root / "index.md", *(root / "book").rglob("*.md")):
         texts.setdefault(path.stem, [path.read_text(encoding="utf-8")])
@@ -420,7 +428,7 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
     texts = [
         *(root / "book").rglob("*.md"),
         *(root / "book").glob("*.bib"),
-        *(root / name for name in ("index.md", "_config.yml", "_toc.yml")),
+        *(root / name for name in CONTENTS),
     ]
     pages = {path.relative_to(root): path.read_text(encoding="utf-8") for path in texts}
     named = {path.relative_to(root): notebook for path, notebook in executed.items()}
@@ -458,14 +466,33 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
     return folder
 
 
+def state(root: Path = ROOT) -> str:
+    """Hash all that pages and notebooks are made of, the executed chapters included."""
+    folders = (*SHOWN, "book", "tools", "_build/source")
+    files = {
+        path
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    found = hashlib.sha256()
+    for path in sorted(files | {root / name for name in CONTENTS}):
+        found.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def made(root: Path = ROOT) -> Path:
+    """Say which file has the state that the pages were last made of, to their end."""
+    return root / "_build" / ".made"
+
+
 def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
     """Let Jupyter Book make the pages, and a notebook of each; where one was stopped
     half-way, from the beginning.
     """
-    unfinished = root / "_build" / ".unfinished"
-    if unfinished.exists():
+    if not made(root).exists():
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
-    unfinished.touch()
+    made(root).unlink(missing_ok=True)
     warnings = ["-W"] if strict else []
     program = Path(sys.executable).with_name("jupyter-book")
     command = [
@@ -486,7 +513,7 @@ def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
         != 0
     ):
         sys.exit("The notebooks for readers were not made: why is said above.")
-    unfinished.unlink()
+    write(made(root), state(root))
 
 
 def report(
@@ -583,6 +610,23 @@ def tell(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> set[
     return {kind for kind, found in (("cell", raised), ("claim", broken)) if found}
 
 
+def make_notebooks(root: Path = ROOT) -> None:
+    """Make the reader's notebooks, and the pages, of what is there, if that has changed
+    since they were made.
+    """
+    before = made(root).read_text() if made(root).is_file() else ""
+    if before == state(root) and (root / "_build" / "notebooks").is_dir():
+        return
+    found = {path: as_it_was(path, root) for path in executed_pages(root)}
+    make_pages(stage(found, root), strict=False, root=root)
+    missing = sum(not each.metadata["executed"]["key"] for each in found.values())
+    if missing:
+        print(
+            f"\n{missing} of {len(found)} pages have text outputs and no figures: run "
+            "their cells, or say make book, which executes all."
+        )
+
+
 def build_chapter(name: str, root: Path = ROOT) -> int:
     """Execute one chapter, write its notebook and make its page, beside the others as
     they were; return the exit status.
@@ -618,6 +662,8 @@ def main(command: str, *options: str) -> None:
     try:
         if command == "build" and set(options) <= {"--strict"}:
             sys.exit(build(strict=bool(options)))
+        elif command == "notebooks" and not options:
+            make_notebooks()
         elif command == "chapter" and len(options) == 1:
             sys.exit(build_chapter(*options))
         elif command == "sync" and not options:

@@ -18,7 +18,7 @@ import shutil
 import sys
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -48,25 +48,29 @@ def parts() -> dict[str, list[str]]:
     }
 
 
+def read(folder: Path, page: str) -> str:
+    """Read what a built page says, without the navigation around it."""
+    source = folder / f"{page}.html"
+    if not source.is_file():
+        sys.exit(f"{source} is missing: run make book first")
+    text = source.read_text(encoding="utf-8")
+    return text[text.index('<article class="bd-article"') : text.index("</article>")]
+
+
 def article(
-    folder: Path, page: str, known: list[str], place: Callable[[str, str], str]
+    text: str, page: str, known: Container[str], place: Callable[[str, str], str]
 ) -> Tag:
     """Take what a page says, with its identifiers as they are and its links changed.
 
     Args:
-        folder: where the built pages are.
-        page: name of the page, without its ending.
+        text: the page, as ``read`` gives it.
+        page: its name, without its ending.
         known: all pages of the edition; a link to any other page of the book becomes
             text.
         place: makes the address of an identifier of a page, which is empty for its
             head.
     """
-    source = folder / f"{page}.html"
-    if not source.is_file():
-        sys.exit(f"{source} is missing: run make book first")
-    found = BeautifulSoup(source.read_text(encoding="utf-8"), "html.parser").select_one(
-        "article.bd-article"
-    )
+    found = BeautifulSoup(text, "html.parser").article
     for element in found.select(LEFT_OUT):
         element.decompose()
     seen = set()
@@ -146,7 +150,7 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
     def place(page: str, identifier: str) -> str:
         return "#" + (f"{page}--{identifier}" if identifier else page).replace("/", "-")
 
-    articles = {page: article(folder, page, known, place) for page in known}
+    articles = {page: article(read(folder, page), page, known, place) for page in known}
     for page, found in articles.items():
         close_checks(found)
         for element in found.select("[id]"):
@@ -251,7 +255,7 @@ def write_epub(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None
     def place(page: str, identifier: str) -> str:
         return f"{name(page)}#{identifier}" if identifier else name(page)
 
-    articles = {page: article(folder, page, known, place) for page in known}
+    articles = {page: article(read(folder, page), page, known, place) for page in known}
     set_formulas(folder, list(articles.values()))
     images = {
         image["src"]

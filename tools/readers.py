@@ -7,7 +7,7 @@ copy    bring them to notebooks/, where a reader works: what the reader changed 
 lab     open notebooks/ in JupyterLab; options that follow go to it, as --no-browser
 
 Words, titles and numbers are those of the built pages, code and outputs those of the
-executed notebooks that the pages were made of.
+notebooks that the pages were made of.
 """
 
 import hashlib
@@ -50,6 +50,7 @@ METADATA = {
 
 LINK = re.compile(r'<a class="[^"]*reference[^"]*" href="([^"#]*)#([^"]+)"')
 PLACE = re.compile(r'id=\\"([^"\\]+)\\"|^   "id": "([^"]+)"', re.MULTILINE)
+COLOURED = re.compile(r'<span class="[a-z][a-z0-9]?">([^<]*)</span>')  # words of code
 CELL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -86,17 +87,11 @@ def address(page: str, other: str, name: str) -> str:
     return f"{path}#cell-id={name}" if other != page or is_figure else f"#{name}"
 
 
-def article_text(page: str) -> str:
-    """Read what a page says, without the navigation around it."""
-    text = (SITE / f"{page}.html").read_text(encoding="utf-8")
-    return text[text.index('<article class="bd-article"') : text.index("</article>")]
-
-
 def places(pages: list[str]) -> dict[str, Places]:
     """Collect what the pages' links lead to."""
     found = {page: Places(set(), set()) for page in pages}
     for page in pages:
-        for path, name in LINK.findall(article_text(page)):
+        for path, name in LINK.findall(editions.read(SITE, page)):
             other = editions.resolve(page, path).removesuffix(".html") if path else page
             if other == page:
                 found[page].own.add(name)
@@ -116,11 +111,10 @@ class Text(list):
         self.name = name
 
 
-def article(page: str, led_to: Places) -> Tag:
+def article(page: str, known: set[str], led_to: Places) -> Tag:
     """Take what a page says, with a notebook's links, and the places of links only."""
-    files = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
-    known = {path.with_suffix("").as_posix() for path in files}
-    found = editions.article(SITE, page, known, partial(address, page))
+    text = COLOURED.sub(r"\1", editions.read(SITE, page))
+    found = editions.article(text, page, known, partial(address, page))
     for element in found.select("[id]"):
         if element["id"] not in led_to.own | led_to.others:
             del element["id"]
@@ -220,6 +214,18 @@ def notebook(pieces: list) -> str:
     return nbformat.writes(made) + "\n"
 
 
+# Said where a notebook is opened elsewhere, in place of "No module named 'booklib'".
+NEEDED = """\
+# This notebook needs the packages sgmc and booklib, which are in the folder of the book.
+# There `make lab` installs what they need, and opens this notebook.
+import importlib.util
+
+if not importlib.util.find_spec("booklib"):
+    raise ModuleNotFoundError(
+        "sgmc and booklib are not here: get the folder of the book, say make lab in it, "
+        "and open this notebook there; or start Jupyter with PYTHONPATH=/path/to/it."
+    )"""
+
 # All notebooks ------------------------------------------------------------------------
 
 
@@ -238,17 +244,17 @@ def fresh(page: str, led_to: Places) -> bool:
 def make() -> None:
     """Make the notebooks of the pages that changed, and the one to begin with."""
     pages = [page for part in editions.parts().values() for page in part]
-    for page in pages:
-        if not (SITE / f"{page}.html").is_file():
-            sys.exit(f"{SITE / page}.html is missing: run make book first")
     pages = [page for page in pages if place(page).endswith(".ipynb")]
     led_to = places(pages)
     stale = [page for page in pages if not fresh(page, led_to[page])]
+    files = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
+    known = {path.with_suffix("").as_posix() for path in files}
     for page in stale:
-        code, found = code_of(page), article(page, led_to[page])
+        code, found = code_of(page), article(page, known, led_to[page])
         if len(code) != len(found.select("div.cell")):
             sys.exit(f"{page}.html shows other code: run make book first")
-        text = notebook(pieces(found, iter(code), led_to[page]))
+        needed = [v4.new_code_cell(NEEDED, id="needed")] * bool(code)
+        text = notebook([*needed, *pieces(found, iter(code), led_to[page])])
         download = SITE / "_sources" / f"{page}.ipynb"
         for target in (*[download] * download.is_file(), MADE / place(page)):
             book.write(target, text)
@@ -267,6 +273,8 @@ These are the chapters of the book, to run and to change.
   section *Change it* proposes, or change whatever you like, and run it again.
 * ✓ is a sentence that its cell has just checked, ✗ one that your change made false.
 * A cell that is folded shows one line and three dots: click on them.
+* A figure is there once its cell has run; after `make book`, which runs the cells of
+  all chapters, new notebooks come with their figures.
 * What you change stays. `make lab` brings new versions only of what you have not
   changed; to get a new version of a chapter that you changed, rename yours.
 * Figures that you move with the mouse are on the [pages of the book]({pages})."""
@@ -284,7 +292,11 @@ def start() -> str:
 
 def title(page: str) -> str:
     """Read the title of a page, with its number."""
-    head = article_text(page).partition("<h1>")[2].partition('<a class="headerlink"')[0]
+    head = (
+        editions.read(SITE, page)
+        .partition("<h1>")[2]
+        .partition('<a class="headerlink"')[0]
+    )
     return line(markdown.parse(head))
 
 

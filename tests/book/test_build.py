@@ -3,6 +3,7 @@
 import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,57 @@ def test_a_change_of_the_package_alone_changes_the_page_and_no_pair(small_book):
     assert code == 0, said
     assert "second" in page(small_book) and "first" not in page(small_book)
     assert [path.stat().st_mtime_ns for path in pair] == before
+
+
+@pytest.mark.slow
+def test_notebooks_come_without_an_execution_and_with_the_text_that_is_stored(
+    small_book,
+):
+    """The package says another word by then, which only an execution would find."""
+    with_cell(small_book, "import matplotlib.pyplot as plt; plt.figure(); plt.show()")
+    assert run(small_book, "sync")[0] == 0
+    text = (small_book / "sgmc" / "__init__.py").read_text().replace("first", "second")
+    (small_book / "sgmc" / "__init__.py").write_text(text)
+    shutil.rmtree(small_book / "_build")
+    code, said = run(small_book, "notebooks")
+    assert code == 0 and "1 of 1 pages have text outputs and no figures" in said, said
+    assert (
+        "first" in page(small_book)
+        and "| not executed |"
+        in (small_book / "_build/source/book/appendix/execution_status.md").read_text()
+    )
+    notebook = small_book / "_build" / "notebooks" / "part" / "small.ipynb"
+    assert book.NOT_DRAWN in notebook.read_text() and "first" in notebook.read_text()
+    assert run(small_book, "notebooks") == (0, "")
+    assert build(small_book, "--strict")[0] == 0
+    assert "second" in notebook.read_text() and "image/png" in notebook.read_text()
+    assert run(small_book, "notebooks") == (0, "")
+
+
+def test_notebooks_are_made_again_when_anything_that_they_are_made_of_changes(
+    small_book, monkeypatch
+):
+    made = []
+    monkeypatch.setattr(book, "stage", lambda found, root: root)
+
+    def make_pages(*arguments, root, **settings):
+        made.append(True)
+        (root / "_build" / "notebooks").mkdir(parents=True, exist_ok=True)
+        book.write(book.made(root), book.state(root))
+
+    monkeypatch.setattr(book, "make_pages", make_pages)
+    changes = ["index.md", "book/part/small.py", "booklib/__init__.py", "_config.yml"]
+    changes += ["tools/markdown.py", "_build/source/book/part/small.ipynb"]
+    for count, name in enumerate(changes, start=1):
+        (small_book / name).parent.mkdir(parents=True, exist_ok=True)
+        with (small_book / name).open("a") as file:
+            file.write("\n")
+        for _ in range(2):
+            book.make_notebooks(small_book)
+            assert len(made) == count, name
+    shutil.rmtree(small_book / "_build" / "notebooks")
+    book.make_notebooks(small_book)
+    assert len(made) == len(changes) + 1
 
 
 TO_NOTHING = {
@@ -221,7 +273,7 @@ def test_half_a_file_of_a_full_disk_is_made_again(small_book):
     assert build(small_book)[0] == 0
     kept = book.executed_path(small_book / "book/part/small.py", small_book)
     kept.write_text(kept.read_text()[:200])
-    (small_book / "_build" / ".unfinished").touch()
+    book.made(small_book).unlink()
     for path in (small_book / "_build" / ".doctrees").rglob("*.doctree"):
         path.write_bytes(path.read_bytes()[:10])
     code, said = build(small_book, "--strict")

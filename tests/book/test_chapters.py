@@ -75,6 +75,17 @@ def test_every_figure_is_described_and_referred_to(name):
             )
 
 
+@pytest.mark.parametrize(
+    "path", [path for path in book.chapters() if path.parent.name == "tutorial"]
+)
+def test_what_a_reader_is_told_to_set_is_in_the_code(path):
+    cells = CHAPTERS[path.stem]
+    proposals = prose(cells).partition("\n## Change it\n")[2].partition("\n## ")[0]
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    told = re.findall(r"^\* Set `([^`]+)`", proposals, re.M)
+    assert [words for words in told if words not in code] == []
+
+
 @pytest.mark.parametrize("name", [name for name in CHAPTERS if name not in PAGES])
 def test_every_chapter_says_what_it_asks_for_and_what_to_try(name):
     text = prose(CHAPTERS[name])

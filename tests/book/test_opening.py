@@ -179,35 +179,10 @@ def saved_by_jupyterlab(notebook):
 
 
 @pytest.mark.slow
-def test_all_pairs_open_as_they_are_checked_out(server):
-    assert len(NAMES) == 53
-    assert server.refused() == {}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
 def test_all_pairs_open_whichever_file_is_newer(server, suffix):
     for name in NAMES:
         made_newer(server, name, suffix)
-    assert server.refused() == {}
-
-
-@pytest.mark.slow
-def test_saving_what_was_opened_changes_no_script_and_all_open_again(server):
-    for name in NAMES:
-        status, model = server.get(name)
-        assert (
-            status == 200
-            and server.put(name, saved_by_jupyterlab(model["content"]))[0] == 200
-        )
-    changed = [
-        name
-        for name in NAMES
-        if server.script(name).read_bytes() != (ROOT / f"{name}.py").read_bytes()
-    ]
-    assert changed == []
-    for name in NAMES:
-        made_newer(server, name)
     assert server.refused() == {}
 
 

@@ -77,21 +77,6 @@ def test_no_line_of_code_is_wider_than_the_page():
     assert wide == []
 
 
-@pytest.mark.slow
-def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
-    notebook = small_book / "book" / "part" / "small.ipynb"
-    assert run(small_book, "sync")[0] == 0
-    assert "first" in notebook.read_text() and book.problems(small_book) == []
-    (small_book / "sgmc" / "__init__.py").write_text(
-        "def answer():\n    return 'second'\n"
-    )
-    assert run(small_book, "sync")[0] == 0
-    assert "second" in notebook.read_text() and "first" not in notebook.read_text()
-    before = notebook.read_bytes()
-    assert run(small_book, "sync")[0] == 0
-    assert notebook.read_bytes() == before, "a second sync changed a notebook"
-
-
 @pytest.mark.parametrize(
     "name", ["sgmc/__init__.py", "book/results/small.json", "requirements.txt"]
 )
@@ -248,34 +233,50 @@ def test_a_number_in_a_formula_is_tex(number, formula):
 
 def executed(seconds, on, *outputs):
     cell = nbformat.v4.new_code_cell("", outputs=list(outputs))
-    return nbformat.v4.new_notebook(
-        cells=[cell], metadata={"executed": {"seconds": seconds, "on": on}}
-    )
+    said = {"seconds": seconds, "on": on, "key": on and "a hash"}
+    return nbformat.v4.new_notebook(cells=[cell], metadata={"executed": said})
 
 
 def test_the_page_of_times_is_in_words():
-    passed = executed(89.6, "22 Nov 2026")
-    failed = executed(
-        5.0,
-        "21 Nov 2026",
-        nbformat.v4.new_output("error", ename="E", evalue="", traceback=[]),
-    )
+    error = nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
     page = book.execution_page(
         {
-            Path("book/part/small.py"): passed,
-            Path("book/part/other.py"): executed(5.0, "21 Nov 2026"),
+            Path("book/part/small.py"): executed(89.6, "22 Nov 2026"),
+            Path("book/part/other.py"): executed(30.0, "21 Nov 2026", error),
+            Path("book/part/third.py"): executed(0.0, ""),
         }
     )
     assert "| {doc}`/book/part/small` | passed | 90 | 22 Nov 2026 |" in page
-    assert (
-        "All 2 pages with code" in page
-        and "add up to 2 minutes" in page
-        and "the longest was {doc}`/book/part/small`." in page
-    )
-    page = book.execution_page(
-        {Path("book/part/small.py"): passed, Path("book/part/other.py"): failed}
-    )
-    assert (
-        "in 1 of them a cell raised an error" in page
-        and "| {doc}`/book/part/other` | a cell failed | 5 |" in page
-    )
+    assert "| {doc}`/book/part/other` | a cell failed | 30 |" in page
+    assert "| {doc}`/book/part/third` | not executed | 0 |" in page
+    assert "Of 3 pages with code 1 passed" in page and "in 1 a cell raised" in page
+    assert "and 1 were not executed" in page and "add up to 2 minutes" in page
+    assert "the longest was {doc}`/book/part/small`." in page
+
+
+def test_a_page_is_shown_as_executed_here_or_with_what_its_notebook_keeps(small_book):
+    path = small_book / "book" / "part" / "small.py"
+
+    def stored(key, word):
+        notebook = book.from_source(path)
+        for cell, text in zip(
+            book.code_cells(notebook), (word, "<Figure size 1x1>"), strict=True
+        ):
+            data = {"text/plain": text}
+            cell.outputs = [nbformat.v4.new_output("display_data", data)]
+        notebook.metadata["executed"] = key
+        return nbformat.writes(notebook)
+
+    def shown():
+        found = book.all_outputs(book.as_it_was(path, small_book))
+        return [output.data["text/plain"] for output in found]
+
+    assert shown() == []
+    path.with_suffix(".ipynb").write_text(stored("hash", "pair"))
+    assert shown() == ["pair", book.NOT_DRAWN]
+    here = book.executed_path(path, small_book)
+    for key, expected in {"": "pair", "hash": "here"}.items():
+        book.write(here, stored({"key": key}, "here"))
+        assert shown()[0] == expected
+    path.write_text(path.read_text().replace("1 + 1", "1 + 2"))
+    assert shown() == []

@@ -2,6 +2,7 @@
 again, and that nobody's changes are lost.
 """
 
+import importlib.util
 import json
 import os
 
@@ -297,15 +298,23 @@ def cells(root, name):
     return notebook.cells
 
 
+def test_a_notebook_that_is_opened_elsewhere_says_what_it_needs(monkeypatch):
+    exec(readers.NEEDED)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"booklib.*make lab.*PYTHONPATH"):
+        exec(readers.NEEDED)
+
+
 def test_a_chapter(built):
     readers.make()
     found = [
         (cell.cell_type, cell.id, cell.source) for cell in cells(built, "part/one")
     ]
     assert found == [
+        ("code", "needed", readers.NEEDED),
         (
             "markdown",
-            "text-0",
+            "text-1",
             "# 1. The first\n\nSee [Theorem 1.1](#thm-a), "
             "[(2.1)](two.ipynb#cell-id=equation-b),\n"
             "[Fig. 1.1](one.ipynb#cell-id=fig-a), [Fig. 1.2](#fig-live-a),\n"
@@ -316,10 +325,10 @@ def test_a_chapter(built):
         ("code", "code-1", "import x"),
         ("markdown", "a-part", "## A part"),
         ("code", "fig-a", "plot()"),
-        ("markdown", "text-4", "**Fig. 1.1** A line."),
+        ("markdown", "text-5", "**Fig. 1.1** A line."),
         (
             "markdown",
-            "text-5",
+            "text-6",
             'After it.\n\n<div id="thm-a"></div>\n\n> **Theorem 1.1 (A)**\n>\n> '
             'True.\n\n<div id="fig-live-a"></div>\n\n'
             "**Fig. 1.2** Live: a. [Move it on the page of the "
@@ -346,7 +355,7 @@ def test_other_pages_find_their_places_in_cells_of_their_own(built):
 
 def test_code_keeps_its_outputs_but_no_errors_and_of_films_a_picture(built):
     readers.make()
-    code = [cell for cell in cells(built, "part/one") if cell.cell_type == "code"]
+    _, *code = [c for c in cells(built, "part/one") if c.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [1, 2]
     assert [cell.metadata for cell in code] == [
         {},

@@ -7,21 +7,6 @@ import pytest
 from booklib import MEDIA
 from tools import book, reading
 
-# Pages of the tutorial that keep its limits; the others enter as they are rewritten.
-FINISHED = (
-    "book/tutorial/bayesian_learning",
-    "book/tutorial/markov_chains",
-    "book/tutorial/hamiltonian_dynamics",
-    "book/tutorial/hamiltonian_monte_carlo",
-    "book/tutorial/minibatch_noise",
-    "book/tutorial/langevin",
-    "book/tutorial/naive_sghmc",
-    "book/tutorial/sghmc",
-    "book/tutorial/estimating_the_noise",
-    "book/tutorial/digits",
-    "book/tutorial/no_u_turn",
-    "book/tutorial/sgnuts",
-)
 WORDS, MINUTES, CODE, CLAIMS, EXERCISES = 2_200, 35, 300, 15, 3
 WHOLE = 6 * 60  # minutes for the twelve, formulas and proofs apart
 
@@ -208,15 +193,13 @@ def test_the_minutes_that_a_page_states_are_read_and_written(page):
 
 
 def pages_that_state_their_minutes():
-    """All but those of the tutorial that are not rewritten yet, and those whose tables
-    nobody knows, because their notebook is older than their code (test_pairs.py).
+    """All but those whose tables nobody knows, because their notebook is older than
+    their code (test_pairs.py).
     """
     return {
         name: page
         for name, page in reading.pages().items()
-        if ("/tutorial/" not in name or name in FINISHED)
-        and page.current
-        and reading.stated(reading.source(name)) is not None
+        if page.current and reading.stated(reading.source(name)) is not None
     }
 
 
@@ -232,21 +215,13 @@ def test_pages_state_the_minutes_that_they_take():
     assert wrong == {}, "say python -m tools.reading write"
 
 
-def test_the_twelve_are_the_tutorial_and_the_finished_are_of_it():
-    assert len(reading.twelve()) == 12
-    optional = f"book/tutorial/{reading.OPTIONAL}"
-    assert set(FINISHED) <= {*reading.twelve(), optional}
-    assert len(set(FINISHED)) == len(FINISHED)
-
-
-def test_a_finished_page_keeps_the_limits():
-    over = {
-        name: page
-        for name, page in reading.pages().items()
-        if name in FINISHED and not keeps_the_limits(page)
-    }
+def test_a_page_of_the_tutorial_keeps_the_limits():
+    twelve = {name: reading.pages()[name] for name in reading.twelve()}
+    assert len(twelve) == 12
+    over = {n: page for n, page in twelve.items() if not keeps_the_limits(page)}
     assert over == {}
-    for name in FINISHED:
+    assert sum(page.straight for page in twelve.values()) <= WHOLE
+    for name in twelve:
         head = reading.source(name).read_text().partition("page-head")[2]
         assert reading.PLAY.search(head), f"{name} says no minutes of play"
 
@@ -259,16 +234,3 @@ def keeps_the_limits(page):
         and page.claims <= CLAIMS
         and page.exercises <= EXERCISES
     )
-
-
-def test_one_more_of_anything_is_over_the_limits():
-    full = reading.Page(WORDS, 10, 50, CODE, CLAIMS, EXERCISES)
-    assert full.straight < MINUTES and keeps_the_limits(full)
-    for kind in ("words", "code", "claims", "exercises"):
-        assert not keeps_the_limits(full._replace(**{kind: getattr(full, kind) + 1}))
-    assert not keeps_the_limits(full._replace(pauses=20))
-
-
-def test_the_finished_pages_together_keep_the_weekend():
-    done = [reading.pages()[name] for name in reading.twelve() if name in FINISHED]
-    assert sum(page.straight for page in done) <= WHOLE

@@ -32,29 +32,6 @@ def pages():
     return found
 
 
-def test_every_entry_of_the_table_of_contents_has_a_page(pages):
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
-    files = [
-        toc["root"],
-        *(
-            entry["file"]
-            for chapter in chapters
-            for entry in (chapter, *chapter.get("sections", ()))
-        ),
-    ]
-    assert [name for name in files if SITE / f"{name}.html" not in pages] == []
-
-
-def test_every_old_address_leads_to_a_page_and_to_the_place_on_it(pages):
-    for old, new in moved().items():
-        text = pages[SITE / f"{old}.html"]
-        (target,) = re.findall(r'target = "([^"]+)"', text)
-        found = (SITE / old).parent / target
-        assert found.resolve() == SITE / new.strip("/") and found.resolve() in pages
-        assert "target + window.location.hash" in text
-
-
 def test_no_page_shows_an_error(pages):
     marks = (
         "Traceback (most recent call last)",

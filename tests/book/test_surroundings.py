@@ -36,6 +36,7 @@ def checkout(tmp_path):
         "requirements-more.txt",
         "constraints.txt",
         "tools/surroundings.py",
+        "tools/checkout.pth",
         "coursework/Makefile",
         "coursework/requirements.txt",
     ):
@@ -64,20 +65,33 @@ def asked(root):
     return (root.parent / "log").read_text()
 
 
-def test_the_environment_is_made_once_and_leads_to_the_checkout(checkout):
-    code, said = make(checkout, "importable", "VENV=environment")
-    assert code == 0, said
+def test_the_environment_is_made_once_and_names_no_checkout(checkout):
+    path = checkout / "environment/lib/python3/site-packages/checkout.pth"
+    for _ in range(2):
+        code, said = make(checkout, "importable", "VENV=environment")
+        assert code == 0, said
+        assert path.read_text() == (ROOT / "tools" / "checkout.pth").read_text()
+        path.write_text("/of/an/older/version")
     assert asked(checkout).count("pip install") == 1
-    path = (
-        checkout / "environment" / "lib" / "python3" / "site-packages" / "checkout.pth"
-    )
-    assert path.read_text() == f"{checkout}\n"
-    path.write_text("another checkout\n")
-    assert make(checkout, "importable", "VENV=environment")[0] == 0
-    assert (
-        path.read_text() == f"{checkout}\n"
-        and asked(checkout).count("pip install") == 1
-    )
+
+
+def test_each_checkout_finds_its_own_packages_in_an_environment_that_both_share(
+    tmp_path, monkeypatch
+):
+    """Two checkouts, and a folder in which only one of the two packages is."""
+    line = (ROOT / "tools" / "checkout.pth").read_text()
+    for name in ("one/sgmc", "one/booklib", "two/sgmc", "two/booklib", "half/sgmc"):
+        (tmp_path / name).mkdir(parents=True)
+    for place, found in {
+        "one": [tmp_path / "one"],
+        "two/notebooks/tutorial": [tmp_path / "two"],
+        "half": [],
+    }.items():
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        monkeypatch.chdir(tmp_path / place)
+        monkeypatch.setattr(sys, "path", ["first"])
+        exec(line)
+        assert sys.path == ["first", *map(str, found)]
 
 
 def test_what_only_some_targets_need_is_installed_by_them(checkout):

@@ -4,8 +4,6 @@ says under Node, and nothing complains.
 The site of the book is looked at by ``tests/book/test_browser.py``; here is a small
 one, with a page for each figure."""
 
-import json
-
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import sync_playwright
@@ -215,33 +213,3 @@ def test_the_sandbox_runs_goes_back_and_keeps_its_state_in_the_address(look):
         download.value.suggested_filename == "sandbox.png"
         and download.value.path().read_bytes()[:4] == b"\x89PNG"
     )
-
-
-def test_a_thousand_chains_move_and_the_time_of_a_frame_is_said(look, record_property):
-    page = look(
-        "sandbox",
-        "#chains=1000&draws=10&noise_variance=4&right=sgld",
-        reduced_motion="no-preference",
-    )
-    frames = page.evaluate("""async () => {
-      const {runs} = document.querySelector(".lab").live(), {advance, VIEWS} = lab.sandbox;
-      const canvases = [...document.querySelectorAll(".lab canvas")], times = [];
-      for (let shown = 11; shown <= 110; shown++) {
-        await new Promise(requestAnimationFrame);
-        const begun = performance.now();
-        runs.forEach((side) => advance(side, shown));
-        canvases.forEach((canvas, i) => VIEWS[i % 3](...lab.fit(canvas), runs[Math.floor(i / 3)], shown));
-        canvases[0].getContext("2d").getImageData(0, 0, 1, 1);
-        times.push(performance.now() - begun);
-      }
-      return [runs[0].chains, runs[0].infos.length, times.sort((a, b) => a - b)];
-    }""")
-    assert frames[:2] == [1000, 110]
-    record_property(
-        "median milliseconds of a frame, 1,000 chains on either side", frames[2][50]
-    )
-    print(
-        json.dumps(
-            {"frame, ms": {"median": frames[2][50], "nine tenths": frames[2][90]}}
-        )
-    )  # said, never judged: it depends on the machine

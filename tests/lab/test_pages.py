@@ -185,9 +185,8 @@ def test_only_pages_with_a_live_figure_load_its_scripts(site):
 
 
 def test_who_reads_without_scripts_sees_a_still_and_so_do_pdf_and_epub(site):
-    found = editions.article(
-        site, "live", ["live"], lambda page, identifier: f"#{identifier}"
-    )
+    text = editions.read(site, "live")
+    found = editions.article(text, "live", ["live"], lambda page, name: f"#{name}")
     (image,) = found.select("figure.live img")
     assert image["alt"] == "the still of leapfrog" and not found.select("script")
     drawn = (site / image["src"]).read_text()
