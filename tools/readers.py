@@ -307,7 +307,7 @@ def copy() -> None:
     """Bring new versions to where a reader works, but for what the reader changed."""
     made = [path.relative_to(MADE) for path in MADE.rglob("*.ipynb")]
     if not made:
-        sys.exit(f"there are no notebooks in {MADE}: run make book first")
+        sys.exit(f"there are no notebooks in {MADE}: run make notebooks first")
     log = COPIES / ".copied.json"
     try:
         copied = json.loads(log.read_text())

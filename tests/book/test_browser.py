@@ -150,28 +150,3 @@ def test_no_page_has_a_fault_of_the_kind(findings, kind):
         for page, found in findings.items()
         if found[kind]
     } == {}
-
-
-PAGE = (
-    '<!DOCTYPE html><html lang="en"><head><title>A '
-    "page</title></head><body><main><article><h1>A "
-    "page</h1>{}</article></main></body></html>"
-)
-FAULTS = {
-    "overflow": '<div style="width: 3000px">wide</div>',
-    "images": '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=" alt="../_images/1.png">',
-    "headings": "<h3>Two steps at once</h3>",
-    "accessibility": '<p style="color: #bbb; background: #fff">pale</p>',
-    "console": "<script>nobody.defined(this);</script>",
-}
-
-
-def test_the_look_sees_each_kind_of_fault_and_no_other(tmp_path):
-    for kind, fault in {"nothing": "", **FAULTS}.items():
-        (tmp_path / f"{kind}.html").write_text(PAGE.format(fault))
-    found = asyncio.run(look_at_all(sorted(tmp_path.glob("*.html"))))
-    seen = {
-        page.stem: {kind for kind, what in kinds.items() if what}
-        for page, kinds in found.items()
-    }
-    assert seen == {"nothing": set(), **{kind: {kind} for kind in FAULTS}}

@@ -148,12 +148,6 @@ def test_a_python_for_which_the_packages_are_not_is_told(version, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 9)])
-def test_the_oldest_and_the_newest_python_will_do(version, monkeypatch):
-    monkeypatch.setattr(surroundings.sys, "version_info", (*version, "final", 0))
-    assert surroundings.obstacle(".") is None
-
-
 def test_all_places_name_the_same_pythons():
     oldest, newest = (
         "{}.{}".format(*each) for each in (surroundings.OLDEST, surroundings.NEWEST)
@@ -199,31 +193,3 @@ def test_a_folder_that_cannot_be_written_to_is_told(monkeypatch, tmp_path):
         surroundings.obstacle(str(tmp_path))
         == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
     )
-
-
-@pytest.mark.parametrize(
-    ("reason", "failed"),
-    [("no Chromium is installed", 1), ("no compiler is installed", 0)],
-)
-def test_a_skip_for_want_of_a_browser_can_be_made_a_failure(tmp_path, reason, failed):
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "test_it.py").write_text(
-        f"import pytest\n\n\n@pytest.mark.skip(reason={reason!r})\ndef test_it():\n   "
-        " pass\n"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(tmp_path),
-    ]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "WITHOUT_SKIPS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == failed, done.stdout

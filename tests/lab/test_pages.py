@@ -40,47 +40,6 @@ def test_sentences_are_whole(name):
         ]
 
 
-# A fault of the engine, and the figures whose presets must see it: the variance of the
-# noise taken for its standard deviation; the friction forgotten; noise that is no
-# noise; everything accepted, or the wrong way round; weights that are all the same.
-FAULTS = {
-    "lab.injected_root = (C, B, h) => 2 * Math.max(0, C - B) * h;": [
-        "sghmc",
-        "cyclical",
-        "sandbox",
-    ],
-    "const { step } = lab.algorithms.sghmc; lab.algorithms.sghmc.step = (s, p, n) => "
-    "step(s, { ...p, friction: p.noise_estimate }, n);": ["sghmc"],
-    "const exact = lab.stochastic_gradient; lab.stochastic_gradient = (x, p, n, out) "
-    "=> lab.gradient(x, p, out);": [
-        "naive_sghmc",
-        "minibatch_noise",
-    ],
-    "lab.accept = () => ({ accepted: true, acceptance: 1 });": ["hmc"],
-    "const { accept } = lab; lab.accept = (H, proposed, n) => accept(proposed, H, n);": [
-        "hmc"
-    ],
-    "lab.is_not_turning = () => true;": ["nuts"],
-    "lab.leapfrog = (gradient, x, r, h) => { const g = [0, 0]; gradient(x, g); x[0] "
-    "+= h * r[0]; r[0] -= h * g[0]; };": ["leapfrog"],
-    "lab.algorithms.sgnuts_energy = lab.algorithms.sgnuts_repaired;": [
-        "sgnuts",
-        "sandbox",
-    ],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "name"),
-    [(fault, name) for fault, names in FAULTS.items() for name in names],
-)
-def test_a_fault_of_the_engine_breaks_a_preset(fault, name):
-    assert not all(
-        holds for preset in presets(name, fault) for holds in preset["holds"]
-    )
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_page_has_less_script_than_the_limit(name):
     assert sum(path.stat().st_size for path in live_lab.scripts_of(name)) < LIMIT
