@@ -1,12 +1,25 @@
 """Checks at the door: each names the argument, what was given, and what is allowed."""
 
+import copy
 import math
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import is_lazy
+
+MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
+_ANY_MODULE = (
+    "Modules with several inputs or with keywords are for sgmc.models.NamedPosterior, "
+    "whose log_likelihood calls torch.func.functional_call(module, parameters, (), "
+    "keywords) with its data"
+)
 
 
 def is_number(value: object) -> bool:
@@ -239,3 +252,143 @@ def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
         scale = other.abs() + other.abs().amax(-1, keepdim=True)
     near = (one - other).abs() <= torch.finfo(other.dtype).eps ** (1 / root) * scale
     return bool((near | (one == other) | (one.isnan() & other.isnan())).all())
+
+
+def check_module(module: Any, inputs: Any) -> None:
+    """Raise a ValueError unless a module has parameters of its own, and inputs are one
+    tensor.
+    """
+    check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise ValueError(
+            "module is compiled by torch.jit, which hides its parameters: give the "
+            "nn.Module of which it was made, after module.eval() if it was made so"
+        )
+    if lazy := [name for name, x in module.named_parameters() if is_lazy(x)]:
+        raise ValueError(
+            f"module is lazy, and its parameters {lazy} have no shapes yet: call it "
+            "once, as in module.eval()(inputs[:2]), before the posterior is made"
+        )
+    if isinstance(inputs, (tuple, list, Mapping)):
+        raise ValueError(
+            f"inputs must be one tensor, but they are a {type(inputs).__name__}. "
+            f"{_ANY_MODULE}"
+        )
+    check_tensor("inputs", inputs, "...", floating=False)
+
+
+def copied(module: nn.Module) -> nn.Module:
+    """Copy a module; a ValueError if it keeps what cannot be copied."""
+    try:
+        return copy.deepcopy(module)
+    except RuntimeError as error:
+        raise ValueError(
+            "module cannot be copied, for it keeps a tensor that was computed of "
+            "its parameters, such as an output: keep its .detach(), and instead of "
+            "torch.nn.utils.weight_norm take torch.nn.utils.parametrizations' own"
+        ) from error
+
+
+def check_outputs(
+    module: nn.Module, inputs: Tensor, parameters: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """Call a module twice, and with fewer inputs: raise a ValueError if it cannot be
+    called, gives no tensor, or its outputs are random, or depend on changed buffers or
+    on the other inputs. Give the buffers that it changes, such as a count of calls.
+    """
+    own = {name: x.clone() for name, x in module.named_buffers()}
+    found = []
+    try:
+        with torch.no_grad():
+            for few in (inputs, inputs, inputs[:2]):
+                found.append(functional_call(module, parameters | own, (few,)))
+    except (RuntimeError, TypeError, ValueError, LookupError) as error:
+        raise ValueError(
+            "the module cannot take inputs of shape (n, "
+            f"{', '.join(map(str, inputs.shape[1:]))}) and {inputs.dtype}: {error}"
+        ) from error
+    if not all(isinstance(outputs, Tensor) for outputs in found):
+        raise ValueError(
+            f"the module returns a {type(found[0]).__name__}, and no tensor: take the "
+            "outputs out of it in the forward of a module around it. " + _ANY_MODULE
+        )
+    changing = {n: x for n, x in module.named_buffers() if not x.equal(own[n])}
+    layers = list(module.named_modules())
+    dropout = [n for n, x in layers if isinstance(x, _DropoutNd) and x.training]
+    mixing = [n for n, x in layers if isinstance(x, _BatchNorm)]
+    if not agree(found[0], found[1]):
+        cause = (
+            f"are random, as by dropout in training mode{_at(dropout)}: switch it off "
+            "by module.eval(), or leave it out"
+        )
+        if changing and not dropout:
+            cause = (
+                f"depend on its buffers {sorted(changing)}, which it changes. Fix them "
+                "by module.eval(), or take the layer without them, spectral "
+                "normalisation by torch.nn.utils.parametrize.remove_parametrizations("
+                "layer, 'weight')"
+            )
+        raise ValueError(
+            "the module's outputs are not the same when it is called twice: they "
+            + cause
+        )
+    # coarse, for the sums over few inputs round otherwise, and mixing changes much
+    if not agree(found[2], found[0][: len(found[2])], root=5):
+        raise ValueError(
+            "the module's output for an example depends on the others of its "
+            f"minibatch, as by batch normalisation in training mode{_at(mixing)}: use "
+            "its running statistics by module.eval(), or replace it by nn.GroupNorm"
+        )
+    return changing
+
+
+def _at(layers: list[str]) -> str:
+    return f" (in {layers})" if layers else ""
+
+
+def check_data(data: Any) -> int:
+    """Count the examples; raise a ValueError unless the data are tensors of one
+    length.
+    """
+    found: Any = type(data).__name__
+    if isinstance(data, Sequence):
+        found = [
+            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
+            for x in data
+        ]
+        if len(set(found)) == 1 and isinstance(found[0], int) and found[0] > 0:
+            return found[0]
+    raise ValueError(
+        "data must be a sequence of tensors with the same number of examples on their "
+        f"first axis, such as (x, y), not {found}: put the examples of a loader "
+        "together by torch.stack or torch.cat, or, if they are many, on the disk"
+    )
+
+
+def versions(data: Sequence[Tensor]) -> list[tuple[int | None, int]]:
+    """Tell data from the same tensors changed in place: by PyTorch's count of changes,
+    and by a checksum for changes that it does not see, as by NumPy. The checksum is of
+    all the numbers up to 4 GiB, which takes a second; of more, such as of a file larger
+    than memory, it is of evenly chosen examples of that size.
+    """
+    found = []
+    for x in data:
+        count, checksum = None if x.is_inference() else x._version, 0
+        size = x.numel() * x.element_size()
+        for piece in x.detach()[:: size // (MEMORY + 1) + 1].split(2**12):
+            numbers = piece.cpu().contiguous().view(torch.uint8).numpy()
+            checksum = zlib.crc32(numbers.data, checksum)
+        found.append((count, checksum))
+    return found
+
+
+def check_fits(chains: int, dim: int, element_size: int) -> None:
+    """Raise a ValueError if full matrices of all chains are too large for memory."""
+    size = chains * dim**2 * element_size
+    if size > MEMORY:
+        raise ValueError(
+            f"a full noise estimate of {dim:,} coordinates in {chains} "
+            f"chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
+            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
+            "fewer chains"
+        )

@@ -6,12 +6,11 @@ from typing import Any, Literal
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_instance
+from sgmc.checks import check_fits, check_instance
 
 Kind = Literal["scalar", "diagonal", "full"]
 # with which a density says that it cannot be computed somewhere
 ERRORS = (ArithmeticError, ValueError, RuntimeError)
-MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 
 
 def differentiate(
@@ -155,15 +154,3 @@ def no_noise(position: Tensor, kind: Kind) -> Tensor:
         check_fits(chains, dim, position.element_size())
     shape = {"scalar": (1,), "diagonal": (dim,), "full": (dim, dim)}[kind]
     return position.new_zeros(chains, *shape)
-
-
-def check_fits(chains: int, dim: int, element_size: int) -> None:
-    """Raise a ValueError if full matrices of all chains are too large for memory."""
-    size = chains * dim**2 * element_size
-    if size > MEMORY:
-        raise ValueError(
-            f"a full noise estimate of {dim:,} coordinates in {chains} "
-            f"chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
-            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
-            "fewer chains"
-        )

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import agree, evaluate, shown
+from sgmc.checks import agree, evaluate, shown, versions
 from sgmc.minibatches import Fresh, Held, MinibatchRule, Passes
-from sgmc.posteriors.base import Batch, DataPotential, OnBatch, versions
+from sgmc.posteriors.base import Batch, DataPotential, OnBatch
 from sgmc.potentials import ERRORS, Potential, differentiate
 from sgmc.randomness import counter_based, normal_like
 

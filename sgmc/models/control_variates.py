@@ -2,11 +2,10 @@
 
 from torch import Tensor
 
-from sgmc.checks import check_instance, check_tensor
+from sgmc.checks import MEMORY, check_instance, check_tensor
 from sgmc.models.functions import Posterior
 from sgmc.posteriors import DataPotential
 from sgmc.posteriors.linear import dot
-from sgmc.potentials import MEMORY
 
 
 def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:

@@ -1,7 +1,6 @@
 """From data and a model to a potential with minibatch gradients."""
 
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,10 +11,16 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from sgmc.checks import check_count, check_instance
+from sgmc.checks import (
+    check_count,
+    check_data,
+    check_fits,
+    check_instance,
+    versions,
+)
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule
-from sgmc.potentials import MEMORY, Kind, Potential, check_fits, differentiate, no_noise
+from sgmc.potentials import Kind, Potential, differentiate, no_noise
 
 Batch = tuple[Tensor, ...]
 _TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
@@ -60,7 +65,7 @@ class DataPotential(Potential):
         for name, number in (("batch_size", batch_size), ("dim", dim)):
             if number is not None:
                 check_count(name, number)
-        self.num_examples, self.dim = _number(data), dim
+        self.num_examples, self.dim = check_data(data), dim
         if (batch_size or 0) > self.num_examples and not rule.replacement:
             raise ValueError(
                 f"batch_size is {batch_size}, but there are only {self.num_examples} "
@@ -320,42 +325,6 @@ class GaussianPrior(DataPotential):
     def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Add the prior's gradient."""
         return addmv_(slope.mul_(-scale), self.prior, position)
-
-
-def _number(data: Sequence[Tensor]) -> int:
-    """Count the examples; raise a ValueError unless the data are tensors of one
-    length.
-    """
-    found: Any = type(data).__name__
-    if isinstance(data, Sequence):
-        found = [
-            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
-            for x in data
-        ]
-        if len(set(found)) == 1 and isinstance(found[0], int) and found[0] > 0:
-            return found[0]
-    raise ValueError(
-        "data must be a sequence of tensors with the same number of examples on their "
-        f"first axis, such as (x, y), not {found}: put the examples of a loader "
-        "together by torch.stack or torch.cat, or, if they are many, on the disk"
-    )
-
-
-def versions(data: Batch) -> list[tuple[int | None, int]]:
-    """Tell data from the same tensors changed in place: by PyTorch's count of changes,
-    and by a checksum for changes that it does not see, as by NumPy. The checksum is of
-    all the numbers up to 4 GiB, which takes a second; of more, such as of a file larger
-    than memory, it is of evenly chosen examples of that size.
-    """
-    found = []
-    for x in data:
-        count, checksum = None if x.is_inference() else x._version, 0
-        size = x.numel() * x.element_size()
-        for piece in x.detach()[:: size // (MEMORY + 1) + 1].split(2**12):
-            numbers = piece.cpu().contiguous().view(torch.uint8).numpy()
-            checksum = zlib.crc32(numbers.data, checksum)
-        found.append((count, checksum))
-    return found
 
 
 class Vmap:

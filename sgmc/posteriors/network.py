@@ -1,6 +1,5 @@
 """Bayesian neural networks."""
 
-import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -8,19 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 from torch.func import functional_call
-from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
-from torch.nn.parameter import is_lazy
 
-from sgmc.checks import (
-    agree,
-    check_count,
-    check_instance,
-    check_number,
-    check_positive,
-    check_tensor,
-    shown,
-)
+from sgmc import checks
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import Batch, GaussianPrior, over_chains
@@ -71,17 +59,10 @@ class NetworkPosterior(GaussianPrior):
         minibatches: MinibatchRule | None = None,
         likelihood: Likelihood | None = None,
     ):
-        check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
-        _check_module(module)
-        if isinstance(inputs, (tuple, list, Mapping)):
-            raise ValueError(
-                f"inputs must be one tensor, but they are a {type(inputs).__name__}. "
-                f"{_ANY_MODULE}"
-            )
-        check_tensor("inputs", inputs, "...", floating=False)
-        check_tensor("targets", targets, "...", floating=False)
+        checks.check_module(module, inputs)
+        checks.check_tensor("targets", targets, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
-        check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
+        checks.check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
         parameters = dict(module.named_parameters())
         self.shapes = {k: x.shape for k, x in parameters.items() if x.requires_grad}
         if not self.shapes:
@@ -98,77 +79,22 @@ class NetworkPosterior(GaussianPrior):
                 f"{list(self.shapes)}, not {prior_variance}"
             )
         for name, value in prior_variance.items():
-            check_positive(f"prior_variance of {name}", value)
+            checks.check_positive(f"prior_variance of {name}", value)
         self.prior_precision = {name: 1 / prior_variance[name] for name in self.shapes}
         self.prior = self.prior_of(self.prior_precision)
-        try:
-            self.module = copy.deepcopy(module)
-        except RuntimeError as error:
-            raise ValueError(
-                "module cannot be copied, for it keeps a tensor that was computed of "
-                "its parameters, such as an output: keep its .detach(), and instead of "
-                "torch.nn.utils.weight_norm take torch.nn.utils.parametrizations' own"
-            ) from error
+        self.module = checks.copied(module)
         # they say nothing, and a checkpoint must not tell posteriors apart by them
         for name in self.shapes:
             self.module.get_parameter(name).detach().zero_()
         whole = len(parameters) == len(self.shapes) and inputs.ndim == 2
         self._layers = _layers_of(module) if whole else None
-        self._changing = self._find_changing(inputs[:100])
+        generator = Generator(self._like.device).manual_seed(0)
+        named = self.named(self.initial_position(1, generator)[0])
+        # of these buffers every call is to have its own
+        self._changing = checks.check_outputs(self.module, inputs[:100], named)
         with torch.no_grad():
             outputs = self.outputs(like.new_zeros(1, dim), inputs[None, :2])
         self.likelihood.check(outputs, targets)
-
-    def _find_changing(self, inputs: Tensor) -> dict[str, Tensor]:
-        """Call the module twice: find the buffers that it changes, such as a count of
-        calls, of which every call is to have its own.
-
-        Raises:
-            ValueError: if it cannot be called, gives no tensor, or its outputs are
-                random, or depend on changed buffers or on the other inputs.
-        """
-        generator = Generator(self._like.device).manual_seed(0)
-        named = self.named(self.initial_position(1, generator)[0])
-        own = {name: x.clone() for name, x in self.module.named_buffers()}
-        found = []
-        try:
-            with torch.no_grad():
-                for few in (inputs, inputs, inputs[:2]):
-                    found.append(functional_call(self.module, named | own, (few,)))
-        except (RuntimeError, TypeError, ValueError, LookupError) as error:
-            raise ValueError(
-                "the module cannot take inputs of shape (n, "
-                f"{', '.join(map(str, inputs.shape[1:]))}) and {inputs.dtype}: {error}"
-            ) from error
-        if not all(isinstance(outputs, Tensor) for outputs in found):
-            raise ValueError(
-                f"the module returns a {type(found[0]).__name__}, and no tensor: "
-                "take the outputs out of it in the forward of a module around it. "
-                + _ANY_MODULE
-            )
-        buffers = self.module.named_buffers()
-        changing = {name: x for name, x in buffers if not x.equal(own[name])}
-        if not agree(found[0], found[1]):
-            raise ValueError(
-                "the module's outputs are not the same when it is called twice: they "
-                + (
-                    f"depend on its buffers {sorted(changing)}, which it changes. Fix "
-                    "them by module.eval(), or take the layer without them, spectral "
-                    "normalisation by torch.nn.utils.parametrize."
-                    "remove_parametrizations(layer, 'weight')"
-                    if changing
-                    else "are random, as by dropout in training mode: switch it off by "
-                    "module.eval(), or leave it out"
-                )
-            )
-        # coarse, for the sums over few inputs round otherwise, and mixing changes much
-        if not agree(found[2], found[0][: len(found[2])], root=5):
-            raise ValueError(
-                "the module's output for an example depends on the others of its "
-                "minibatch, as by batch normalisation in training mode: use its "
-                "running statistics by module.eval(), or replace it by nn.GroupNorm"
-            )
-        return changing
 
     def prior_of(self, precisions: Mapping[str, float]) -> Matrix:
         """Make Λ of the precision of each parameter, by its name."""
@@ -233,10 +159,10 @@ class NetworkPosterior(GaussianPrior):
         """Draw weights N(0, scale²/fan-in) and zero biases for every chain: ``(chains,
         dim)``.
         """
-        check_count("chains", chains)
+        checks.check_count("chains", chains)
         example = "torch.Generator().manual_seed(0)"
-        check_instance("generator", generator, Generator, example)
-        check_number("scale", scale, 0)
+        checks.check_instance("generator", generator, Generator, example)
+        checks.check_number("scale", scale, 0)
         like, pieces = self._like.to(generator.device), []
         for shape in self.shapes.values():
             noise = like.new_empty(chains, shape.numel()).normal_(generator=generator)
@@ -260,9 +186,9 @@ class NetworkPosterior(GaussianPrior):
         if getattr(position, "ndim", 0) != 2 or position.shape[1] != self.dim:
             raise ValueError(
                 f"position must be a tensor (chains, {self.dim}), but it is "
-                f"{shown(position)}: draws are one by draws.flatten(0, 1)"
+                f"{checks.shown(position)}: draws are one by draws.flatten(0, 1)"
             )
-        check_tensor("inputs", inputs, "...", floating=False)
+        checks.check_tensor("inputs", inputs, "...", floating=False)
         # a few at a time, for what convolutions make of all may not fit into memory
         few = inputs.split(1_000)
         return torch.cat([self.outputs(position, each[None]) for each in few], 1)
@@ -395,44 +321,3 @@ def _moments(
             derivative = _ACTIVATIONS[activation][1](active)
             signal = (signal @ parameters[weight]).mul_(derivative)
     return squares
-
-
-_ANY_MODULE = (
-    "Modules with several inputs or with keywords are for sgmc.models.NamedPosterior, "
-    "whose log_likelihood calls torch.func.functional_call(module, parameters, (), "
-    "keywords) with its data"
-)
-
-
-def _check_module(module: nn.Module) -> None:
-    """Raise a ValueError if a module has no parameters of its own yet, or a layer makes
-    an example's output random, or a function of the others of its minibatch.
-    """
-    if isinstance(module, torch.jit.ScriptModule):
-        raise ValueError(
-            "module is compiled by torch.jit, which hides its parameters: give the "
-            "nn.Module of which it was made, after module.eval() if it was made so"
-        )
-    if lazy := [name for name, x in module.named_parameters() if is_lazy(x)]:
-        raise ValueError(
-            f"module is lazy, and its parameters {lazy} have no shapes yet: call it "
-            "once, as in module.eval()(inputs[:2]), before the posterior is made"
-        )
-    mixing, random = [], []
-    for name, layer in module.named_modules():
-        if isinstance(layer, _BatchNorm):
-            if layer.training or layer.running_mean is None:
-                mixing.append(name)
-        elif isinstance(layer, _DropoutNd) and layer.training and layer.p > 0:
-            random.append(name)
-    if mixing:
-        raise ValueError(
-            f"module has batch normalisation in {mixing}, so that an example's "
-            "likelihood depends on the others of its minibatch: replace it by "
-            "nn.GroupNorm, or, if it has running statistics, fix them by module.eval()"
-        )
-    if random:
-        raise ValueError(
-            f"module has dropout layers in {random}, in training mode, so that its "
-            "likelihood is random: switch them off by module.eval(), or leave them out"
-        )

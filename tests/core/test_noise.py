@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc import potentials, sample
+from sgmc import checks, sample
 from sgmc.kernels import SGHMC
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, Passes
@@ -766,11 +766,11 @@ def test_a_potential_that_does_not_know_its_noise_says_what_to_write(generator):
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):
-    monkeypatch.setattr(potentials, "MEMORY", 31)
+    monkeypatch.setattr(checks, "MEMORY", 31)
     message = r"2 coordinates.*1 chain .*0\.0 GiB.*'diagonal'.*'scalar'"
     with pytest.raises(ValueError, match=message):
         run(POSTERIORS["logistic"](batch_size=3), "full")
     with pytest.raises(ValueError, match=message):
         run(DoubleWell(2), "full")
     with pytest.raises(ValueError, match=r"takes 23\.6 GiB"):
-        potentials.check_fits(1, 79_510, 4)
+        checks.check_fits(1, 79_510, 4)

@@ -516,20 +516,20 @@ def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator
     )
     # without fixed statistics, evaluation mixes too
     module[2].running_mean = module[2].running_var = None
-    with pytest.raises(ValueError, match=r"batch normalisation in \['2'\]"):
+    with pytest.raises(ValueError, match=r"batch norm.* in \['2'\]"):
         NetworkPosterior(module, inputs, targets)
 
 
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (nn.BatchNorm1d(4), r"^module.*batch norm.*\['1'\].*GroupNorm.*eval\(\)$"),
-        (nn.Dropout(), r"^module.*dropout.*\['1'\].*random.*eval\(\)"),
+        (nn.BatchNorm1d(4), r"module.*batch norm.*\['1'\].*eval\(\).*GroupNorm$"),
+        (nn.Dropout(), r"module.*random.*dropout.*\['1'\].*eval\(\)"),
     ],
 )
 def test_one_sentence_names_a_layer_that_mixes_examples_and_the_remedy(layer, message):
     module = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 2))
-    data = torch.zeros(5, 3), torch.arange(5) % 2
+    data = torch.randn(5, 3), torch.arange(5) % 2
     with pytest.raises(ValueError, match=message):
         NetworkPosterior(module, *data)
     NetworkPosterior(module.eval(), *data)

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from sgmc import sample
+from sgmc.checks import check_fits
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.noise import OnlineNoise
-from sgmc.potentials import Potential, check_fits, differentiate, no_noise
+from sgmc.potentials import Potential, differentiate, no_noise
 from sgmc.splittings import Splitting
 from sgmc.splittings.flows import baoab
 from sgmc.targets import DoubleWell

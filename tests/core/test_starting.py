@@ -648,7 +648,7 @@ def test_one_row_of_much_data_that_numpy_changed_is_noticed_whichever_it_is(chan
 
 
 def test_of_data_larger_than_memory_evenly_chosen_examples_are_looked_at(monkeypatch):
-    monkeypatch.setattr("sgmc.posteriors.base.MEMORY", 1_000)
+    monkeypatch.setattr("sgmc.checks.MEMORY", 1_000)
     features = np.ones((1_000, 1), np.float32)  # four times as much
     changed = LinearRegression(torch.from_numpy(features), torch.ones(1_000))
     seen = []
@@ -725,7 +725,7 @@ REFUSED = {
             FEATURES,
             (TARGETS > 0).long(),
         ),
-        r"dropout .* in \['1'\], in training mode.*module.eval\(\)",
+        r"dropout in training mode .in \['1'\].*module.eval\(\)",
     ),
     "a target that cross_entropy ignores": (
         lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, torch.full((20,), -100)),
