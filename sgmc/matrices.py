@@ -1,7 +1,7 @@
 """Numbers, diagonals and full matrices as one type."""
 
 from functools import cached_property
-from typing import Any, TypeGuard, overload
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -77,11 +77,7 @@ class Matrix:
     def __repr__(self) -> str:
         return f"Matrix({self.value})"
 
-    @overload
-    def __matmul__(self, other: "Matrix") -> "Matrix": ...
-    @overload
-    def __matmul__(self, other: Tensor) -> Tensor: ...
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         """Multiply by every chain's vector ``(chains, dim)``, or by a matrix."""
         left = self.tensor
         if isinstance(other, Tensor):
@@ -161,12 +157,6 @@ class Matrix:
         """Write a number or a diagonal out as a matrix like another one."""
         shape = *self.tensor.shape[:-1], like.shape[-1]
         return torch.diag_embed(self.tensor.to(like).expand(shape))
-
-    @property
-    def mean(self) -> float:
-        """The mean of the diagonal, that of all eigenvalues."""
-        diagonal = self.tensor.diagonal(dim1=-2, dim2=-1) if self.full else self.tensor
-        return float(diagonal.mean())
 
     @cached_property
     def eigenvalues(self) -> list[float]:

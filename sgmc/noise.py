@@ -5,7 +5,6 @@ A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(c
 Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a
 standard deviation."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -95,7 +94,7 @@ def spare(
     )
 
 
-def injected_root(
+def _injected_root(
     room: Matrix, step_size: float, variance: Tensor
 ) -> tuple[Matrix, Tensor | float]:
     """Make a root of 2ε(TC − ½εV̂) for every chain from the room TC, ε and V̂ of any
@@ -146,7 +145,7 @@ class InjectedNoise:
         given = self.potential, position, minibatch, self.variance, self.step
         gradient, variance = cast(OnlineNoise, self.online).update(*given)
         if self.root is None or variance is not self.variance:
-            self.root, self.share = injected_root(self.room, self.step_size, variance)
+            self.root, self.share = _injected_root(self.room, self.step_size, variance)
         self.step, self.variance = self.step + 1, variance
         self.clipped = self.clipped + self.share
         return gradient
@@ -196,41 +195,3 @@ def estimate_noise_variance(
             total = total + checks.evaluate(draw, position).mean(0)
     variance = total / num_batches
     return float(variance) if kind == "scalar" else variance
-
-
-def friction_for(
-    noise_variance: float | Tensor,
-    step_size: float,
-    multiple: float = 3.0,
-    at_least: float = 0.0,
-) -> float | Tensor:
-    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂
-    with room to spare: a number, or ``(dim,)`` for a diagonal V; for a full V one
-    number for all, C = k·½ε·λ_max(V).
-
-    Args:
-        noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
-        step_size: ε; or η, for the momentum decay α of the learning-rate form.
-        multiple: k, more than 1, where nothing would be injected.
-        at_least: the smallest friction of a coordinate; one without noise and without
-            friction would never settle.
-
-    Raises:
-        ValueError: if an argument is out of its range.
-
-    Example:
-        >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, at_least=0.1)
-        tensor([0.6000, 0.1000])
-    """
-    checks.check_positive("step_size", step_size)
-    checks.check_number("at_least", at_least, 0)
-    if not (checks.is_number(multiple) and 1 < multiple < math.inf):
-        raise ValueError(
-            f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 "
-            "the noise leaves no room to inject any"
-        )
-    variance = as_matrix(noise_variance, "noise_variance")
-    if variance.tensor.ndim == 1:
-        return (multiple * 0.5 * step_size * variance.tensor).clamp(min=at_least)
-    largest = max(variance.eigenvalues)
-    return max(round(multiple * 0.5 * step_size * largest, 12), at_least)

@@ -53,16 +53,6 @@ class Potential:
 
     dim: int | None = None  # None: not known before a position is given
 
-    def __init_subclass__(cls, **settings):
-        super().__init_subclass__(**settings)
-        for name in ("stochastic_gradient", "gradient_and_noise_variance"):
-            if getattr(cls, name) is not getattr(Potential, name):
-                raise TypeError(
-                    f"{cls.__name__} defines {name}, which kernels do not call: write "
-                    "draw_minibatches, and gradient_given or "
-                    "gradient_and_variance_given, from which it follows"
-                )
-
     def check(self, position: Tensor, generator: Generator) -> None:
         """Raise a ValueError if a model is not what its author knows that it should be
         near a position ``(chains, dim)``; a run asks once, before it starts.

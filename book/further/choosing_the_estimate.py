@@ -41,9 +41,10 @@ from sgmc.kernels import HMC, SGHMC
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.models import control_variates
-from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
+from sgmc.noise import OnlineNoise, estimate_noise_variance
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.splittings import LinearChain, Splitting, flows, sghmc_chain
+from sgmc.tuning import friction_for
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -37,9 +37,10 @@ from booklib.page.figures import TRUTH, use_style
 from booklib.page.play import play
 from booklib.scores.prediction import expected_calibration_error, log_score
 from sgmc.kernels import SGHMC
-from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
+from sgmc.noise import OnlineNoise, estimate_noise_variance
 from sgmc.posteriors import NetworkPosterior
 from sgmc.splittings import sghmc_chain
+from sgmc.tuning import friction_for
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

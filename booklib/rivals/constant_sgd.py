@@ -46,7 +46,7 @@ def constant_sgd(
     if noise.full and kind != "full":
         noise = Matrix(noise.tensor.diagonal())
     if kind == "scalar":
-        noise = Matrix(noise.mean)
+        noise = Matrix(float(noise.tensor.mean()))
     resolution = 0.0
     if noise.full:
         eps = torch.finfo(noise.tensor.dtype).eps

@@ -21,6 +21,19 @@ _COUNTED = 3  # the purpose of a stream of random numbers
 _LOOKED_AT, _MANY = 2**16, 2**24
 
 
+def check_methods(potential: Potential) -> None:
+    """Raise a ValueError if a potential writes a method that kernels do not call, so
+    that its noise would be lost in silence.
+    """
+    for name in ("stochastic_gradient", "gradient_and_noise_variance"):
+        if getattr(type(potential), name) is not getattr(Potential, name):
+            raise ValueError(
+                f"{type(potential).__name__} defines {name}, which kernels do not "
+                "call: write draw_minibatches, and gradient_given or "
+                "gradient_and_variance_given, from which it follows"
+            )
+
+
 def check_prior(potential: Any, position: Tensor) -> None:
     """Raise a ValueError unless a potential's ``log_prior``, if it has one, gives a
     number a chain: what it gives otherwise may broadcast, or fail elsewhere.

@@ -30,6 +30,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"position has {position.shape[1]} coordinates, but the potential has dim "
             f"= {potential.dim}"
         )
+    models.check_methods(potential)
     models.check_prior(potential, position)
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)

@@ -11,13 +11,7 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from sgmc.checks import (
-    check_count,
-    check_data,
-    check_fits,
-    check_instance,
-    versions,
-)
+from sgmc import checks
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import Kind, Potential, differentiate, no_noise
@@ -61,11 +55,11 @@ class DataPotential(Potential):
         dim: int | None = None,
     ):
         rule = Fresh() if minibatches is None else minibatches
-        check_instance("minibatches", rule, MinibatchRule, "Passes()")
+        checks.check_instance("minibatches", rule, MinibatchRule, "Passes()")
         for name, number in (("batch_size", batch_size), ("dim", dim)):
             if number is not None:
-                check_count(name, number)
-        self.num_examples, self.dim = check_data(data), dim
+                checks.check_count(name, number)
+        self.num_examples, self.dim = checks.check_data(data), dim
         if (batch_size or 0) > self.num_examples and not rule.replacement:
             raise ValueError(
                 f"batch_size is {batch_size}, but there are only {self.num_examples} "
@@ -78,7 +72,7 @@ class DataPotential(Potential):
             )
         self.data = tuple(data)
         self.batch_size, self.minibatches = batch_size, rule
-        self.versions = versions(self.data)
+        self.versions = checks.versions(self.data)
 
     #: of chains and of examples; derived, so that a choice makes no other posterior
     _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
@@ -191,7 +185,7 @@ class DataPotential(Potential):
                 "at least 2 to estimate the gradient noise"
             )
         if kind == "full":
-            check_fits(len(position), position.shape[1], position.element_size())
+            checks.check_fits(len(position), position.shape[1], position.element_size())
         gradient, moment = self.gradient_moments(position, self.gather(minibatch), kind)
         scale = total**2 / (size * (size - 1))
         if not self.minibatches.replacement:

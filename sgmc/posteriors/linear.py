@@ -74,7 +74,7 @@ class LinearModel(GaussianPrior):
     ) -> Tensor:
         """Compute Σwᵢxᵢ: ``(chains, dim)``."""
         slope = self.likelihood.slope(dot(inputs, position), targets)
-        return weighted_sum(inputs, slope)
+        return _weighted_sum(inputs, slope)
 
     def gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
@@ -82,13 +82,13 @@ class LinearModel(GaussianPrior):
         """Sum the examples' gradients and their squares."""
         inputs, targets = batch
         weights = self.likelihood.slope(dot(inputs, position), targets)
-        total = weighted_sum(inputs, weights)
+        total = _weighted_sum(inputs, weights)
         # In place from here, for the batch is a copy already, and another of its size
         # would cost more than the arithmetic.
         if kind == "full":
             gradients = inputs.mul_(weights[..., None])
             return total, gradients.mT @ gradients
-        return total, weighted_sum(inputs.square_(), weights.square_())
+        return total, _weighted_sum(inputs.square_(), weights.square_())
 
 
 class LinearRegression(LinearModel):
@@ -178,7 +178,7 @@ def dot(inputs: Tensor, position: Tensor) -> Tensor:
     return (position[:, None, :] @ inputs.mT)[:, 0]
 
 
-def weighted_sum(inputs: Tensor, weights: Tensor) -> Tensor:
+def _weighted_sum(inputs: Tensor, weights: Tensor) -> Tensor:
     """Compute Σᵢ wᵢxᵢ for every chain: ``(chains or 1, n, dim)`` and ``(chains, n)`` →
     ``(chains, dim)``.
     """

@@ -14,11 +14,12 @@ from sgmc.kernels import SGHMC
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, Passes
 from sgmc.models import Posterior, control_variates
-from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
+from sgmc.noise import OnlineNoise, _injected_root, estimate_noise_variance
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from sgmc.tuning import friction_for
 from tests.checks import assert_covariance, z_bound
 
 DOUBLE = torch.float64
@@ -311,7 +312,7 @@ def test_the_injected_root(friction, kind, generator):
         "full": torch.eye(2).expand(3, 2, 2),
     }
     variance = variance[kind].to(DOUBLE)
-    root, clipped = injected_root(Matrix(friction), 0.1, variance)
+    root, clipped = _injected_root(Matrix(friction), 0.1, variance)
     assert clipped == 0.0
     full = {
         "scalar": lambda: variance[..., None] * torch.eye(2),
@@ -337,14 +338,14 @@ def test_the_injected_root(friction, kind, generator):
 
 
 def test_what_exceeds_the_friction_is_clipped_and_its_share_told():
-    root, clipped = injected_root(
+    root, clipped = _injected_root(
         Matrix(1.0), 0.1, torch.tensor([[10.0, 30.0], [30.0, 40.0]])
     )
     torch.testing.assert_close(
         root.value, torch.tensor([[math.sqrt(0.1), 0.0], [0.0, 0.0]])
     )
     assert clipped.tolist() == [0.5, 1.0]
-    root, clipped = injected_root(
+    root, clipped = _injected_root(
         Matrix(1.0),
         0.1,
         torch.tensor([[[30.0, 0.0], [0.0, 10.0]], [[10.0, 0.0], [0.0, 10.0]]]),

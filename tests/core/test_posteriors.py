@@ -16,7 +16,6 @@ from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior, control_variates
 from sgmc.posteriors import (
-    DataPotential,
     LinearRegression,
     LogisticRegression,
     NetworkPosterior,
@@ -696,29 +695,6 @@ def test_a_likelihood_of_the_wrong_shape_is_refused():
         match=r"\(2, 4\).*\(2,\)",
     ):
         posterior.gradient(torch.zeros(2, 1))
-
-
-CALLED_BY_HAND = {
-    "stochastic_gradient": "gradient_given",
-    "gradient_and_noise_variance": "gradient_and_variance_given",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "instead"), CALLED_BY_HAND.items(), ids=list(CALLED_BY_HAND)
-)
-def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made(
-    name, instead
-):
-    """Its noise would be lost in silence, whether the method is its own or that of
-    another parent.
-    """
-    message = rf"Noisy.*{name}.*draw_minibatches.*{instead}"
-    method = lambda self, position, generator, *_: position
-    with pytest.raises(TypeError, match=message):
-        type("Noisy", (LogisticRegression,), {name: method})
-    with pytest.raises(TypeError, match=message):
-        type("Noisy", (type("Other", (), {name: method}), DataPotential), {})
 
 
 # Minibatches that are held

@@ -7,6 +7,7 @@ import torch
 
 from sgmc import sample
 from sgmc.checks import check_fits
+from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential, differentiate, no_noise
@@ -186,11 +187,12 @@ def test_what_kernels_do_not_call_cannot_be_written(name, instead):
     """A class that writes it would be sampled without its noise, and nobody would
     know.
     """
-    with pytest.raises(
-        TypeError,
-        match=rf"^Mine.*{name}.*draw_minibatches.*{instead}",
-    ):
-        type("Mine", (DoubleWell,), {name: lambda self, position, generator: position})
+    message = rf"^Mine.*{name}.*draw_minibatches.*{instead}"
+    method = {name: lambda self, position, *_, **given: position}
+    for parents in ((DoubleWell,), (type("Other", (), method), DoubleWell)):
+        mine = type("Mine", parents, method if len(parents) == 1 else {})()
+        with pytest.raises(ValueError, match=message):
+            check_start(mine, torch.zeros(2, 1), 0)
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size():
