@@ -313,10 +313,15 @@ def check_outputs(
             "outputs out of it in the forward of a module around it. " + _ANY_MODULE
         )
     changing = {n: x for n, x in module.named_buffers() if not x.equal(own[n])}
-    layers = list(module.named_modules())
-    dropout = [n for n, x in layers if isinstance(x, _DropoutNd) and x.training]
-    mixing = [n for n, x in layers if isinstance(x, _BatchNorm)]
-    if not agree(found[0], found[1]):
+    dropout, mixing = [], []
+    for name, layer in module.named_modules():
+        if isinstance(layer, _DropoutNd) and layer.training and layer.p > 0:
+            dropout.append(name)
+        if isinstance(layer, _BatchNorm) and (
+            layer.training or layer.running_mean is None
+        ):
+            mixing.append(name)
+    if dropout or not agree(found[0], found[1]):
         cause = (
             f"are random, as by dropout in training mode{_at(dropout)}: switch it off "
             "by module.eval(), or leave it out"
@@ -333,7 +338,7 @@ def check_outputs(
             + cause
         )
     # coarse, for the sums over few inputs round otherwise, and mixing changes much
-    if not agree(found[2], found[0][: len(found[2])], root=5):
+    if mixing or not agree(found[2], found[0][: len(found[2])], root=5):
         raise ValueError(
             "the module's output for an example depends on the others of its "
             f"minibatch, as by batch normalisation in training mode{_at(mixing)}: use "

@@ -90,6 +90,8 @@ class NetworkPosterior(GaussianPrior):
         self._layers = _layers_of(module) if whole else None
         generator = Generator(self._like.device).manual_seed(0)
         named = self.named(self.initial_position(1, generator)[0])
+        # at a scale of zero no mixing would be seen
+        named = {name: x + (x.ndim < 2) for name, x in named.items()}
         # of these buffers every call is to have its own
         self._changing = checks.check_outputs(self.module, inputs[:100], named)
         with torch.no_grad():
