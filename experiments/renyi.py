@@ -36,10 +36,10 @@ class Unscaled(NetworkPosterior):
         share = self.batch_size / self.num_examples
         return share * super().log_likelihood(position, inputs, targets)
 
-    def gradient_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
+    def _gradient_of(self, position: Tensor, batch: tuple, scale: float) -> Tensor:
         """Compute its gradient."""
         shrunk = scale * self.batch_size / self.num_examples
-        return super().gradient_of(position, batch, shrunk)
+        return super()._gradient_of(position, batch, shrunk)
 
 
 def vary(task: Task, num_draws: int = 1, **settings) -> Draws:

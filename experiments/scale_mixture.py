@@ -45,4 +45,4 @@ class ScaleMixtureNetwork(NetworkPosterior):
         precision.mul_(1 / one**2 - 1 / other**2).add_(1 / other**2)
         return precision.mul_(position).neg_()
 
-    with_prior = DataPotential.with_prior
+    _with_prior = DataPotential._with_prior

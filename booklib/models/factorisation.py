@@ -485,10 +485,10 @@ class MatrixFactorisation(GaussianPrior):
                 sums[1].index_add_(0, place, each.square_())
         return tuple(each.view_as(position) for each in sums)
 
-    def gradient_moments(
+    def _gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         if kind == "full":
-            return super().gradient_moments(position, batch, kind)
+            return super()._gradient_moments(position, batch, kind)
         return self._sums(position, *batch, squares=True)

@@ -140,7 +140,7 @@ def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
         )
 
     def slope(place: Tensor) -> Tensor:
-        return potential.with_prior(place, torch.zeros_like(place), 0.0)
+        return potential._with_prior(place, torch.zeros_like(place), 0.0)
 
     pull = slope(anchors)
     linear = [

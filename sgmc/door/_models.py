@@ -354,13 +354,13 @@ def _check_scale(
     scale 1 what forgets it looks right.
     """
     scale = 2.0 if minibatch is None else posterior.num_examples / minibatch.shape[1]
-    by_parts = lambda x: DataPotential.energy_of(posterior, x, batch, scale)
+    by_parts = lambda x: DataPotential._energy_of(posterior, x, batch, scale)
     try:
         of = posterior.energy_given, posterior.gradient_given
         given: tuple = position, minibatch
         if minibatch is None:
             of, given = (
-                (posterior.energy_of, posterior.gradient_of),
+                (posterior._energy_of, posterior._gradient_of),
                 (position, few, scale),
             )
         with torch.no_grad():
@@ -398,7 +398,7 @@ def _blind(
     """
 
     def blind(position: Tensor) -> Tensor:
-        one, many = (posterior.gradient_of(position, few, x) for x in (1.0, 2.0**20))
+        one, many = (posterior._gradient_of(position, few, x) for x in (1.0, 2.0**20))
         # those of examples may cancel exactly, as of a bias where as many are taken
         # for another class as the other way round: so with weights, too
         apart = lambda x: (

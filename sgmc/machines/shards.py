@@ -78,22 +78,22 @@ class Shard(DataPotential):
     # The model's own ways to its energy and gradients are the fast ones. With the
     # likelihood J times as heavy they give J times what is wanted.
 
-    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+    def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         number = self.num_shards
-        return self._part.energy_of(position, batch, number * scale) / number
+        return self._part._energy_of(position, batch, number * scale) / number
 
-    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+    def _gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         number = self.num_shards
-        return self._part.gradient_of(position, batch, number * scale) / number
+        return self._part._gradient_of(position, batch, number * scale) / number
 
-    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
+    def _with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         number = self.num_shards
-        return self._part.with_prior(position, slope, number * scale) / number
+        return self._part._with_prior(position, slope, number * scale) / number
 
-    def gradient_moments(
+    def _gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        return self._part.gradient_moments(position, batch, kind)
+        return self._part._gradient_moments(position, batch, kind)
 
     def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
         return self._part.per_example_gradients(position, batch)

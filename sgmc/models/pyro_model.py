@@ -163,7 +163,7 @@ class PyroPosterior(DataPotential):
         """
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
-    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+    def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a batch."""
         # of one run, where the base would take two
         free = self.parameters.cut(position)

@@ -27,7 +27,7 @@ class DataPotential(Potential):
     The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum
     running over a minibatch S of n examples, each chain's own. A subclass writes
     ``log_prior`` and ``log_likelihood``. Where there is a faster way it overrides
-    ``energy_of``, ``gradient_of``, ``gradient_moments`` or ``with_prior``, through
+    ``_energy_of``, ``_gradient_of``, ``_gradient_moments`` or ``_with_prior``, through
     which all energies and gradients pass.
 
     Args:
@@ -153,14 +153,14 @@ class DataPotential(Potential):
         of all the data: → ``(chains,)``.
         """
         batch = self.gather(minibatch)
-        return self.energy_of(position, batch, self.num_examples / batch[0].shape[1])
+        return self._energy_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains, dim)``.
         """
         batch = self.gather(minibatch)
-        return self.gradient_of(position, batch, self.num_examples / batch[0].shape[1])
+        return self._gradient_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
@@ -186,7 +186,8 @@ class DataPotential(Potential):
             )
         if kind == "full":
             checks.check_fits(len(position), position.shape[1], position.element_size())
-        gradient, moment = self.gradient_moments(position, self.gather(minibatch), kind)
+        batch = self.gather(minibatch)
+        gradient, moment = self._gradient_moments(position, batch, kind)
         scale = total**2 / (size * (size - 1))
         if not self.minibatches.replacement:
             scale *= 1 - size / total
@@ -198,7 +199,7 @@ class DataPotential(Potential):
                 scale /= position.shape[1]
                 moment, square = moment.sum(-1, True), square.sum(-1, True)
             moment.sub_(square, alpha=1 / size).clamp_(min=0)
-        return self.with_prior(position, gradient, total / size), moment.mul_(scale)
+        return self._with_prior(position, gradient, total / size), moment.mul_(scale)
 
     def log_likelihoods(self, position: Tensor, batch: Batch) -> Tensor:
         """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
@@ -218,23 +219,24 @@ class DataPotential(Potential):
         """
         return self.log_likelihoods(position, self.gather(None))
 
-    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+    def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
         total = self.log_likelihoods(position, batch).sum(-1)
         return -self.log_prior(position) - scale * total
 
-    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
+    def _gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+        """Compute the gradient of the same: → ``(chains, dim)``."""
         if self.grad_log_likelihood is not None:
             slope = self.grad_log_likelihood(position, *batch)
         elif self.grad_log_prior is None:  # both parts in one pass backwards
-            return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
+            energy = lambda x: self._energy_of(x, batch, scale)
+            return differentiate(energy, position)[1]
         else:
             total = lambda x: self.log_likelihoods(x, batch).sum(-1)
             slope = differentiate(total, position)[1]
-        return self.with_prior(position, slope, scale)
+        return self._with_prior(position, slope, scale)
 
-    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
+    def _with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Put −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
 
         Args:
@@ -246,7 +248,7 @@ class DataPotential(Potential):
             return slope.mul_(-scale).sub_(differentiate(self.log_prior, position)[1])
         return slope.mul_(-scale).sub_(self.grad_log_prior(position))
 
-    def gradient_moments(
+    def _gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients ``(chains, dim)``, and their squares, of the same
@@ -292,11 +294,11 @@ class OnBatch(Potential):
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ): ``(chains, dim)`` → ``(chains,)``."""
-        return self.posterior.energy_of(position, *self._given)
+        return self.posterior._energy_of(position, *self._given)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ): ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.posterior.gradient_of(position, *self._given)
+        return self.posterior._gradient_of(position, *self._given)
 
 
 class GaussianPrior(DataPotential):
@@ -316,7 +318,7 @@ class GaussianPrior(DataPotential):
         """Compute −Λθ."""
         return -(self.prior @ position)
 
-    def with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
+    def _with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         """Add the prior's gradient."""
         return addmv_(slope.mul_(-scale), self.prior, position)
 

@@ -76,7 +76,7 @@ class LinearModel(GaussianPrior):
         slope = self.likelihood.slope(dot(inputs, position), targets)
         return _weighted_sum(inputs, slope)
 
-    def gradient_moments(
+    def _gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""

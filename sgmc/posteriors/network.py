@@ -195,18 +195,18 @@ class NetworkPosterior(GaussianPrior):
         few = inputs.split(1_000)
         return torch.cat([self.outputs(position, each[None]) for each in few], 1)
 
-    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+    def _gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
         if self._layers is None:
-            return super().gradient_of(position, batch, scale)
-        return self.with_prior(position, self._sums(position, batch)[0], scale)
+            return super()._gradient_of(position, batch, scale)
+        return self._with_prior(position, self._sums(position, batch)[0], scale)
 
-    def gradient_moments(
+    def _gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         if self._layers is None or kind == "full":
-            return super().gradient_moments(position, batch, kind)
+            return super()._gradient_moments(position, batch, kind)
         gradient, squares = self._sums(position, batch, kind)
         return gradient, torch.cat([squares[name] for name in self.shapes], -1)
 

@@ -240,7 +240,7 @@ def test_squares_are_those_of_every_examples_gradient(name, generator):
         batch = posterior.gather(
             *posterior.draw_minibatches(position, generator, step=chains)
         )
-        total, squares = posterior.gradient_moments(position, batch, "diagonal")
+        total, squares = posterior._gradient_moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(total, each.sum(1))
         torch.testing.assert_close(squares, each.square().sum(1))

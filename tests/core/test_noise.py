@@ -137,7 +137,7 @@ def test_squares_from_activations_and_signals_are_those_of_per_example_gradients
         batch = posterior.gather(
             *posterior.draw_minibatches(position, generator, step=chains)
         )
-        gradient, squares = posterior.gradient_moments(position, batch, "diagonal")
+        gradient, squares = posterior._gradient_moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(gradient, each.sum(1))
         torch.testing.assert_close(squares, each.square().sum(1))
@@ -203,7 +203,7 @@ def test_squares_of_uncommon_layers_are_those_of_per_example_gradients(name, gen
     batch = posterior.gather(*posterior.draw_minibatches(position, generator, step=0))
     expected = posterior.per_example_gradients(position, batch).square().sum(1)
     torch.testing.assert_close(
-        posterior.gradient_moments(position, batch, "diagonal")[1], expected
+        posterior._gradient_moments(position, batch, "diagonal")[1], expected
     )
 
 
@@ -221,7 +221,7 @@ def test_a_layer_used_twice_is_noticed(generator):
     position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
     batch = posterior.gather(*posterior.draw_minibatches(position, generator, step=0))
     torch.testing.assert_close(
-        posterior.gradient_moments(position, batch, "diagonal")[1],
+        posterior._gradient_moments(position, batch, "diagonal")[1],
         posterior.per_example_gradients(position, batch).square().sum(1),
     )
 

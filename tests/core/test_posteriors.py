@@ -386,8 +386,8 @@ def test_a_forgotten_scale_is_caught_by_enumeration(data, generator):
     """Level 5: without N/n the mean over all minibatches is another gradient."""
 
     class Forgetful(LogisticRegression):
-        def gradient_of(self, position, batch, scale):
-            return super().gradient_of(position, batch, 1.0)
+        def _gradient_of(self, position, batch, scale):
+            return super()._gradient_of(position, batch, 1.0)
 
     posterior = Forgetful(*data, batch_size=3)
     position = start(posterior, generator, 1).expand(35, -1).contiguous()

@@ -83,7 +83,7 @@ class Ours(Posterior):
         )
 
 
-def scaled(method, name="gradient_of", times=1):
+def scaled(method, name="_gradient_of", times=1):
     return type("Scaled", (Ours,), {name: method})(times=times)
 
 
@@ -92,7 +92,7 @@ def drawn(scale, prior=1.0):
 
     def gradient(self, position, chosen):
         ours = Ours(position.dtype)
-        slope = ours.gradient_of(position, ours.gather(chosen), scale)
+        slope = ours._gradient_of(position, ours.gather(chosen), scale)
         return slope + (prior - 1) * 10 * position
 
     members = {
@@ -239,18 +239,18 @@ ODD = {  # a potential, how many coordinates, and what is said
         r"parameters \[99\] change the likelihood, but its gradient is zero",
     ),
     "a formula that forgets N/n": (
-        scaled(lambda self, p, batch, scale: Ours.gradient_of(self, p, batch, 1.0)),
+        scaled(lambda self, p, batch, scale: Ours._gradient_of(self, p, batch, 1.0)),
         "multiply the likelihood by the scale",
     ),
     "a formula that scales the prior": (
         scaled(
-            lambda self, p, batch, scale: scale * Ours.gradient_of(self, p, batch, 1)
+            lambda self, p, batch, scale: scale * Ours._gradient_of(self, p, batch, 1)
         ),
         "multiply the likelihood by the scale, and not the prior",
     ),
     "a formula that scales a prior which minibatches of thousands hide": (
         scaled(
-            lambda self, p, batch, scale: scale * Ours.gradient_of(self, p, batch, 1),
+            lambda self, p, batch, scale: scale * Ours._gradient_of(self, p, batch, 1),
             times=1_000,
         ),
         "with the scale 2, .* and not the prior",
@@ -264,7 +264,8 @@ ODD = {  # a potential, how many coordinates, and what is said
     ),
     "an energy that scales the prior": (
         scaled(
-            lambda self, p, b, scale: scale * Ours.energy_of(self, p, b, 1), "energy_of"
+            lambda self, p, b, scale: scale * Ours._energy_of(self, p, b, 1),
+            "_energy_of",
         ),
         "multiply the likelihood by the scale, and not the prior",
     ),
@@ -273,9 +274,11 @@ ODD = {  # a potential, how many coordinates, and what is said
             "Unscaled",
             (Ours,),
             {
-                "energy_of": lambda self, p, b, scale: Ours.energy_of(self, p, b, 1.0),
-                "gradient_of": lambda self, p, b, scale: differentiate(
-                    lambda x: Ours.energy_of(self, x, b, scale), p
+                "_energy_of": lambda self, p, b, scale: Ours._energy_of(
+                    self, p, b, 1.0
+                ),
+                "_gradient_of": lambda self, p, b, scale: differentiate(
+                    lambda x: Ours._energy_of(self, x, b, scale), p
                 )[1],
             },
         )(),
@@ -283,7 +286,7 @@ ODD = {  # a potential, how many coordinates, and what is said
     ),
     "a minibatch's gradient that forgets N/n": (
         scaled(
-            lambda self, p, i: Ours.gradient_of(self, p, self.gather(i), 1.0),
+            lambda self, p, i: Ours._gradient_of(self, p, self.gather(i), 1.0),
             "gradient_given",
         ),
         "with the scale 4, N/n, .* multiply the likelihood by the scale",
@@ -537,7 +540,7 @@ def test_gradients_that_cancel_are_not_cut_off():
     module = nn.Linear(1, 2, dtype=torch.float64)
     posterior = NetworkPosterior(module, inputs, torch.arange(4) % 2)
     start = torch.tensor([[-1.0, 1.0, 0.0, 0.0]], dtype=torch.float64)
-    slope = posterior.gradient_of(start, models.few_examples(posterior), 1.0)
+    slope = posterior._gradient_of(start, models.few_examples(posterior), 1.0)
     assert (slope[0, 2:] == 0).all()
     for seed in range(5):
         check_start(posterior, start, seed)

@@ -288,11 +288,11 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
 def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
     tmp_path, monkeypatch
 ):
-    taken, gradient = [], NetworkPosterior.gradient_of
+    taken, gradient = [], NetworkPosterior._gradient_of
     count = lambda self, position, *more: (
         taken.append(len(position)) or gradient(self, position, *more)
     )
-    monkeypatch.setattr(NetworkPosterior, "gradient_of", count)
+    monkeypatch.setattr(NetworkPosterior, "_gradient_of", count)
     for rounds in (2, 4):
         for name in ("SGHMC", "Rényi's bound", "evidence bound"):
             taken.clear()
