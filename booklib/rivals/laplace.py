@@ -7,9 +7,9 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.rivals.descent import check_task
-from sgmc.checks import check_indices
+from sgmc.checks import MEMORY, check_indices
 from sgmc.door.draws import Draws
-from sgmc.potentials import MEMORY, Potential
+from sgmc.potentials import Potential
 from sgmc.randomness import normal_block
 
 
