@@ -69,7 +69,9 @@ class SGNHT(WithMass[SGNHTState]):
         super().__post_init__()
         check_positive("step_size", self.step_size)
         check_number("diffusion", self.diffusion, 0)
-        heat = 2 * self.diffusion * self.step_size * self._mass.inverse.mean
+        inverse = self._mass.inverse
+        diagonal = inverse.tensor.diagonal() if inverse.full else inverse.tensor
+        heat = 2 * self.diffusion * self.step_size * float(diagonal.mean())
         if heat >= 1:
             raise ValueError(
                 f"diffusion times 2·step_size over mass is {heat:.4g}, but must be "
