@@ -459,7 +459,7 @@ claim(
 #
 # Set $\alpha = 1$.
 # Which algorithm does {eq}`eq-sghmc-learning-rate` become?
-# Check the first formula of {eq}`eq-sghmc-variance` against {eq}`eq-sgld-variance`.
+# Check {eq}`eq-sghmc-variance` against {eq}`eq-sgld-variance`.
 # ```
 #
 # ```{solution} ex-sghmc-overdamped

@@ -49,6 +49,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "theta, r = leapfrog(",
         "r, theta = leapfrog(",
     ),
+    "estimating_the_noise": (
+        {"sghmc-2B"},
+        "noise_estimate(step_size / 2 * variance)",
+        "noise_estimate(step_size / 4 * variance)",
+    ),
 }
 
 
