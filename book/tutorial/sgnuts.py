@@ -379,13 +379,13 @@ for name, settings, bound in (
     check(name, variance, bound, because="0.013 is the standard deviation of ten runs")
 
 # %% [markdown]
-# {numref}`fig-live-sgnuts` runs both samplers in a double well. Set $V = 0$: even with exact gradients the weights $e^{-H}$ are wrong as soon as there is friction.
+# {numref}`fig-live-sgnuts` runs both in a bowl of two dimensions, twenty chains each. Set $V = 0$: even with exact gradients the weights $e^{-H}$ are wrong as soon as there is friction.
 #
 # ```{live} sgnuts
 # :name: fig-live-sgnuts
-# :alt: A path of some sixty states in the double well, with discs for the weights; its brackets; histograms of two chains, the one with NUTS's weights narrower than the true density; and the running mean of the energy, too low with those weights, right where corrected.
+# :alt: A path of some sixty states in the bowl, with discs for the weights; its brackets; histograms of two samplers, the one with NUTS's weights narrower than the true density; and the running mean of $\theta^2$, which comes to a half with those weights and to one with equal weights.
 #
-# Live: SGNUTS with NUTS's weights, as we read the report, and corrected; $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path is one of the sampler with NUTS's weights.
+# Live: palindromic steps, $\hat B = \tfrac12\varepsilon V$, the momentum kept; a state chosen by NUTS's weights and with equal weights. The path is one of the sampler with NUTS's weights.
 # ```
 #
 # ## Is it worth it?

@@ -14,9 +14,9 @@ lab.sgnuts = function (title, forward, weigh) {
     init(position, parameters, noise) {
       return { position: Float64Array.from(position), num_gradients: 0, info: {} };
     },
-    // Draw r ~ N(0, 1), grow a path until it turns, and move to one of its states.
+    // Draw r ~ N(0, 1), or keep it, and move to a state of a path.
     step(state, parameters, noise) {
-      const momentum = lab.draw_momentum(state.position, noise);
+      const momentum = (parameters.keep_momentum && state.momentum) || lab.draw_momentum(state.position, noise);
       const start = { position: state.position, momentum, log_weight: 0 };
 
       function step_right(point) {
@@ -26,36 +26,43 @@ lab.sgnuts = function (title, forward, weigh) {
       }
 
       const { chosen, num_steps, info } = lab.grow_tree(start, step_right, parameters.max_depth, noise, Infinity);
+      if (parameters.keep_momentum) state.momentum = info.tree.states[info.tree.chosen].momentum;
       return Object.assign(state, { position: chosen.position, num_gradients: state.num_gradients + num_steps, info });
     },
   };
 };
 
-// The reproduction report leaves the choice open; this is the step of SGHMC, θ ← θ + εr, r ← r − εCr − ε∇Ũ(θ) + N(0, 2(C − B̂)ε), and the weights of NUTS, exp(−H).
+// The weights of NUTS, exp(−H).
+lab.by_energy = function (position, momentum, start, parameters) {
+  const gained = lab.energy(position, parameters) - lab.energy(start.position, parameters);
+  return -(gained + lab.kinetic_energy(momentum) - lab.kinetic_energy(start.momentum));
+};
+
+// The reproduction report, as we read it: the step of SGHMC, and the weights of NUTS.
 lab.algorithms.sgnuts_energy = lab.sgnuts(
   "SGNUTS with NUTS's weights",
   function (position, momentum, parameters, noise) {
     lab.algorithms.sghmc.step({ position, momentum, gradient: new Float64Array(2) }, parameters, noise);
   },
-  function (position, momentum, start, parameters) {
-    const gained = lab.energy(position, parameters) - lab.energy(start.position, parameters);
-    return -(gained + lab.kinetic_energy(momentum) - lab.kinetic_energy(start.momentum));
-  },
+  lab.by_energy,
 );
 
-// Corrected: a palindromic step, in which friction acts on the mean of the momenta before and after, and equal weights.
+// Friction acts on the mean of the momenta before and after:
 // θ ← θ + ½εr, r' = r − ε∇Ũ(θ) − ½εC(r + r') + N(0, 2(C − B̂)ε), θ ← θ + ½εr'.
+lab.palindromic_step = function (position, momentum, parameters, noise) {
+  const { step_size, friction, noise_estimate } = parameters;
+  const root = lab.injected_root(friction, noise_estimate, step_size), half = step_size / 2;
+  for (let i = 0; i < 2; i++) position[i] += half * momentum[i];
+  const gradient = lab.stochastic_gradient(position, parameters, noise, new Float64Array(2));
+  for (let i = 0; i < 2; i++) {
+    momentum[i] = ((1 - half * friction) * momentum[i] - step_size * gradient[i] + root * noise.normal()) / (1 + half * friction);
+    position[i] += half * momentum[i];
+  }
+};
+
+// Corrected: that step, and equal weights.
 lab.algorithms.sgnuts_repaired = lab.sgnuts(
   "SGNUTS corrected",
-  function (position, momentum, parameters, noise) {
-    const { step_size, friction, noise_estimate } = parameters;
-    const root = lab.injected_root(friction, noise_estimate, step_size), half = step_size / 2;
-    for (let i = 0; i < 2; i++) position[i] += half * momentum[i];
-    const gradient = lab.stochastic_gradient(position, parameters, noise, new Float64Array(2));
-    for (let i = 0; i < 2; i++) {
-      momentum[i] = ((1 - half * friction) * momentum[i] - step_size * gradient[i] + root * noise.normal()) / (1 + half * friction);
-      position[i] += half * momentum[i];
-    }
-  },
+  lab.palindromic_step,
   (position, momentum) => (Number.isFinite(momentum[0] + momentum[1]) ? 0 : -Infinity),
 );

@@ -37,6 +37,7 @@
   lab.figures.cyclical = {
     name: "cyclical",
     title: "Cycles of the step size",
+    question: "Before you play: with small steps alone a chain stays in one of the 25 modes. How many does it find if its steps are large now and then?",
     seconds: 16,
     controls: [
       { name: "cycle_length", words: "steps of a cycle", symbol: "ℓ", least: 50, most: 3000, scale: "log", digits: 0, value: 1667 },

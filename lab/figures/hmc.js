@@ -48,6 +48,7 @@
   lab.figures.hmc = {
     name: "hmc",
     title: "HMC, its step size and its number of steps",
+    question: "Before you play: after how many steps has a proposal gone far, and when is it back where it began?",
     unit: "sample",
     seconds: 50,
     controls: [
@@ -102,7 +103,7 @@
         },
       },
       {
-        height: 260,
+        height: 260, answer: true,
         alt: (run) => `Mean squared jump of |θ₁| against the number of steps: a wave that falls to zero after every half turn. The point of this run is at ${lab.said(run.jump[0], 2)}.`,
         draw(context, box, run, shown, { step_size, num_steps }) {
           const panel = lab.panel(context, box, {

@@ -26,6 +26,7 @@
   lab.figures.leapfrog = {
     name: "leapfrog",
     title: "The leapfrog and its step size",
+    question: "Before you play: does the ball come back to its circle, and at which step size will it run away?",
     chance: false,
     seconds: 10,
     controls: [{ name: "step_size", words: "step size", symbol: "ε", least: 0.05, most: 2.1, step: 0.01, value: 0.3 }],
@@ -81,7 +82,7 @@
         },
       },
       {
-        height: 230, wide: true,
+        height: 230, wide: true, answer: true,
         alt: (run) => `Largest energy error against the step size: a curve that rises to infinity at the stability limit, ε = 2. The point of this run is ${run.stable ? "on it" : "beyond the limit"}.`,
         draw(context, box, run, shown, { step_size }) {
           const panel = lab.panel(context, box, {

@@ -55,6 +55,7 @@
   lab.figures.minibatch_noise = {
     name: "minibatch_noise",
     title: "Minibatch noise by the size of the minibatch",
+    question: "Before you play: how far from the exact gradient are those of four examples of forty, and what do Langevin chains make of it?",
     unit: "minibatch",
     controls: [{ name: "batch_size", words: "examples in a minibatch, of 40,", symbol: "n", least: 1, most: N, step: 1, digits: 0, value: 4 }],
     presets: [
@@ -84,7 +85,7 @@
         },
       },
       {
-        height: 340,
+        height: 340, answer: true,
         alt: (run, { batch_size }) => `Mean square of the noise against the batch size: a falling curve that drops to zero at 40, and the point of this run at ${batch_size}.`,
         draw(context, box, run, shown, { batch_size }) {
           const panel = lab.panel(context, box, {

@@ -57,6 +57,7 @@
   lab.figures.naive_sghmc = {
     name: "naive_sghmc",
     title: "Naive SGHMC and the noise of its gradients",
+    question: "Before you play: every gradient is right on average. Where does the energy of the ball settle?",
     controls: [{ name: "noise_variance", words: "variance of the gradient noise", symbol: "V", least: 0, most: 16, step: 0.5, digits: 1, value: 4 }],
     presets: [
       { name: "the text's example", values: {}, why: "This fails: noise pumps energy in, and nothing takes it out again.", holds: (run) => asSaid(run) && run.end > 3.5 && run.variance > 1.7 },

@@ -39,6 +39,7 @@
   lab.figures.nuts = {
     name: "nuts",
     title: "A tree of NUTS, grown on a ridge",
+    question: "Before you play: where on the ridge does the path stop, and which of its halves is thrown away?",
     unit: "state",
     controls: [
       { name: "step_size", words: "step size", symbol: "ε", least: 0.05, most: 0.5, step: 0.01, value: 0.34 },

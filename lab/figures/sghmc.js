@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const STEPS = 4000, SKIP = 200, CHAINS = 20, STEP_SIZE = 0.1, V = 4, B = 0.5 * STEP_SIZE * V;
-  const PINK = lab.colours.sghmc, TRUTH = lab.colours.truth;
+  const PINK = lab.colours.sghmc, TRUTH = lab.colours.truth, HOT = "#D00000", COLD = "#0060C0";
   const temperature = (friction, estimate) => (friction - estimate + B) / friction;
 
   function run({ friction, noise_estimate }, seed) {
@@ -27,6 +27,7 @@
   lab.figures.sghmc = {
     name: "sghmc",
     title: "SGHMC as a thermometer",
+    question: "Before you play: which noise estimate gives the right width? And with no estimate at all, which friction makes the chain only five per cent too hot?",
     controls: [
       { name: "friction", words: "friction", symbol: "C", least: 0.4, most: 8, scale: "log", value: 0.5 },
       { name: "noise_estimate", words: "noise estimate", symbol: "B̂", least: 0, most: 0.4, step: 0.01, value: 0.2 },
@@ -70,17 +71,27 @@
         }).level(run.wanted, lab.theme.ink, lab.theory()),
       },
       {
-        height: 270,
-        alt: (run) => `Temperature against the noise estimate: a falling line, and on it the point of this run at ${lab.said(run.measured, 2)}.`,
+        height: 270, answer: true,
+        alt: (run) => `The plane of friction and noise estimate, coloured by temperature: white along the line B̂ = B, red below it and blue above, paler to the right. This run, at ${lab.said(run.measured, 2)}, is a point in it.`,
         draw(context, box, run, shown, { friction, noise_estimate }) {
           const panel = lab.panel(context, box, {
-            title: "Temperature against B̂, for this friction", x: [0, 0.4], y: [0.4, 1.8], xlabel: "noise estimate B̂", ylabel: "temperature", legendLines: 2,
-            legend: [{ words: "truth", colour: TRUTH, width: 3 }, { words: "(C − B̂ + B)/C", colour: lab.theme.ink, width: 1, dash: [5, 3] }, { words: "this run", colour: PINK, mark: "disc", size: 4 }, { words: "B̂ = B", colour: lab.theme.ink, width: 1, dash: [1, 3] }],
+            title: "The temperature of every C and B̂", x: [0.1, 8], y: [0, 0.4], across: lab.powers, xlabel: "friction C", ylabel: "noise estimate B̂", legendLines: 2,
+            legend: [{ words: "too hot", colour: HOT, mark: "square" }, { words: "too cold", colour: COLD, mark: "square" }, { words: "T = 1", colour: TRUTH, width: 3 }, { words: "not allowed, B̂ > C", colour: lab.theme.ink, width: 1, dash: [1, 3] }, { words: "this run", colour: PINK, mark: "disc", size: 4 }],
           });
-          panel.level(1, TRUTH, { width: 3 });
-          panel.upright(B, lab.theme.ink, { width: 1, dash: [1, 3] });
-          panel.line([0, 0.4], [0, 0.4].map((estimate) => temperature(friction, estimate)), lab.theme.ink, { width: 1, dash: [5, 3] });
-          panel.error(noise_estimate, run.measured, 2 * run.error, PINK);
+          const cells = 24, wide = Math.log(80) / cells, tall = 0.4 / cells;
+          for (let i = 0; i < cells; i++) {
+            for (let j = 0; j < cells; j++) {
+              const [low, high] = [0.1 * Math.exp(i * wide), 0.1 * Math.exp((i + 1) * wide)], estimate = (j + 0.5) * tall, C = Math.sqrt(low * high);
+              if (estimate > C) { continue; }
+              const off = temperature(C, estimate) - 1;
+              panel.paint(off > 0 ? HOT : COLD, { alpha: Math.min(0.9, 1.4 * Math.abs(off)) }, (context, toX, toY) =>
+                context.fillRect(toX(low), toY((j + 1) * tall), toX(high) - toX(low) + 0.3, toY(j * tall) - toY((j + 1) * tall) + 0.3));
+            }
+          }
+          const line = lab.grid(0.1, 0.4, 60);
+          panel.line(line, line, lab.theme.ink, { width: 1, dash: [1, 3] });
+          panel.line([B, 8], [B, B], TRUTH, { width: 3 });
+          panel.point(friction, noise_estimate, PINK, { size: 5 });
         },
       },
     ],

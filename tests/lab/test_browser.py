@@ -61,7 +61,7 @@ def look(browser, site):
     """Open the page of a figure; what the console says must be nothing."""
     contexts, said = [], []
 
-    def open_page(name, address="", **settings):
+    def open_page(name, address="", played=True, **settings):
         context = browser.new_context(
             **{
                 "viewport": {"width": 1400, "height": 900},
@@ -82,7 +82,9 @@ def look(browser, site):
         )
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto((site / f"{name}.html").as_uri() + address)
-        page.wait_for_selector(".lab-see")
+        page.wait_for_selector(".lab-why")
+        if played and name != "sandbox":
+            page.locator(".lab-try button").first.click()
         return page
 
     yield open_page
@@ -114,6 +116,19 @@ def test_every_preset_says_in_the_browser_what_it_says_under_node(name, look):
                 "document.querySelector('.lab').live; return "
                 f"figure.presets[{i}].holds(now().run); }}"
             )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_opens_as_a_question_and_answers_after_the_first_play(name, look):
+    page = look(name, played=False)
+    why, see = page.locator(".lab-why"), page.locator(".lab-see")
+    assert why.text_content().startswith("Before you play")
+    assert not see.is_visible()
+    assert page.locator(".lab-count").text_content().split()[1] == "0"
+    page.get_by_role("button", name="Play").click()
+    see.wait_for(state="visible")
+    assert why.text_content() == presets(name)[0]["why"]
+    assert see.text_content() == presets(name)[0]["see"]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
