@@ -32,13 +32,13 @@ lab.sgnuts = function (title, forward, weigh) {
   };
 };
 
-// The weights of NUTS, exp(−H).
+// exp(−H)
 lab.by_energy = function (position, momentum, start, parameters) {
   const gained = lab.energy(position, parameters) - lab.energy(start.position, parameters);
   return -(gained + lab.kinetic_energy(momentum) - lab.kinetic_energy(start.momentum));
 };
 
-// The reproduction report, as we read it: the step of SGHMC, and the weights of NUTS.
+// The report as we read it: SGHMC's step, NUTS's weights.
 lab.algorithms.sgnuts_energy = lab.sgnuts(
   "SGNUTS with NUTS's weights",
   function (position, momentum, parameters, noise) {
