@@ -157,7 +157,7 @@ BOOKLIB = {
     "runs": {"numbers", "scores", "data", "models"},
     "conformance": {"runs"},
 }
-# What lies above booklib, and above experiments and benchmarks.
+# What lies above booklib, and imports from it.
 ABOVE_BOOKLIB = {"conformance", "experiments", "benchmarks", "tools", "tests"}
 
 

@@ -11,7 +11,6 @@ import torch
 
 from booklib.data import bandit as rules
 from booklib.data import synthetic_mushrooms
-from booklib.runs.run import DivergedError
 from experiments import bandit
 from experiments.__main__ import main
 from experiments.bandit import AGENTS, BLOCK, EAT, LEAVE, Plan, Run
@@ -53,14 +52,6 @@ def test_an_oracle_has_no_regret_and_everybody_else_some():
     assert torch.equal(regret > 0, actions != oracle)
     # an edible one left, a poisonous one eaten
     assert sorted(set(regret.tolist())) == [0, 5, 15]
-
-
-def test_an_action_stands_beside_its_context():
-    contexts = torch.arange(6.0).view(2, 3)
-    assert bandit.with_actions(contexts)[1].tolist() == [
-        [3, 4, 5, 1, 0],
-        [3, 4, 5, 0, 1],
-    ]
 
 
 def test_all_agents_of_a_seed_meet_the_same_mushrooms_and_coins():
@@ -147,28 +138,6 @@ def test_a_greedy_agent_acts_by_chance_as_often_as_it_says(agent, share):
     )
 
 
-def test_the_buffer_forgets_the_oldest(monkeypatch):
-    monkeypatch.setattr(bandit, "BUFFER", 30)
-    run = Run(plan("greedy"), TABLE)
-    run.actions = torch.arange(3 * BLOCK) % 2
-    posterior = run.posterior()
-    inputs, targets = posterior.data
-    assert posterior.num_examples == 30
-    assert torch.equal(inputs[:, :-2], TABLE.inputs[run.met[-30:]]) and torch.equal(
-        inputs[:, -1], run.actions[-30:].float()
-    )
-    paid = rules.rewards(run.actions, TABLE.targets[run.met], run.harmed)
-    assert torch.equal(targets, paid[-30:] / 10)
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_a_run_is_a_function_of_its_plan(agent):
-    found, again = (
-        {**Run(plan(agent), TABLE).go(), "processor_seconds": 0} for _ in range(2)
-    )
-    assert found == again
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 def test_learning_fits_the_rewards(agent):
     """After 300 minibatches of 20 interactions the mean prediction is nearer to the
@@ -182,15 +151,6 @@ def test_learning_fits_the_rewards(agent):
     run.agent.learn(posterior, 0, 300)
     predicted = run.network.outputs(run.agent.draw(100), inputs[None]).mean(0)
     assert (predicted - targets).square().mean() < 0.7 * targets.square().mean()
-
-
-def test_numbers_that_are_not_finite_stop_a_run():
-    run = Run(plan("SGHMC", rate=1e9), TABLE)
-    with pytest.raises(
-        DivergedError,
-        match=r"SGHMC left the finite numbers in block \d+: lower its learning rate",
-    ):
-        run.go()
 
 
 @pytest.mark.slow
@@ -223,13 +183,3 @@ def test_small_runs_end_to_end_and_resume(tmp_path, monkeypatch):
                 "regret"
             ] == sorted(run["regret"])
     assert str(tmp_path) not in (tmp_path / "bandit-small.json").read_text()
-
-
-def test_a_real_table_is_met_where_it_lies_among_the_data(tmp_path):
-    letters = ["e", *"abcdefghijklmnopqrstuv"]
-    (tmp_path / bandit.FILE).write_text(
-        f"{','.join(letters)}\np,{','.join(letters[1:])}\n"
-    )
-    options = bandit.Options(tmp_path, tmp_path)
-    assert list(bandit.prepare(options).tables) == ["made up", bandit.FILE]
-    assert list(bandit.prepare(options._replace(small=True)).tables) == ["made up"]

@@ -51,15 +51,6 @@ def test_without_noise_the_precision_of_the_first_weights_runs_away():
     assert drawn["SGD with momentum"][-1] > 5_000 and max(drawn["SGHMC"]) < 50
 
 
-def test_the_settings_of_the_program_are_stored():
-    run = stored_run("SGHMC")
-    expected = {"momentum_decay": 0.01, "rate": 0.1, "burn_in": 50, "batch_size": 500}
-    assert expected.items() <= run["settings"].items()
-    assert run["settings"]["examples"] == 50_000 and run["settings"]["rounds"] == 800
-    assert run["made"][0]["from_round"] == 0
-    assert all("numpy" in made["versions"] for made in run["made"])
-
-
 def test_a_small_version_runs_and_is_not_run_again(tmp_path, monkeypatch):
     options = Options(
         tmp_path / "nowhere", tmp_path, small=True, seeds=1, progress=False

@@ -12,7 +12,6 @@ from booklib.models.networks import convolutional_network
 from booklib.runs.plans import Cooled, Hamiltonian, Plan, Prior
 from booklib.runs.run import Run
 from experiments import cifar
-from experiments.study import Prepared
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 
@@ -49,24 +48,6 @@ def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_image
     repeated = standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[1]
     torch.testing.assert_close(repeated.inputs[0], new_train.inputs[3])
     assert new_test.inputs.shape == (7, 192)
-
-
-def test_random_features_belong_to_each_image_and_to_the_generator(generator):
-    train, test = images(generator), images(generator, 6)
-
-    def features(test, seed=0):
-        return cifar.random_features(
-            train, test, (3, 8, 8), torch.Generator().manual_seed(seed)
-        )
-
-    together, alone = (
-        features(test)[1].inputs,
-        features(Data(test.inputs[2:3], test.targets[2:3]))[1].inputs,
-    )
-    torch.testing.assert_close(together[2], alone[0])  # whatever the other images are
-    assert together.shape == (6, 16 * 2 * 2) and together.abs().max() <= 1
-    assert not torch.allclose(together, features(test, seed=1)[1].inputs)
-    assert torch.equal(features(test)[0].inputs, features(test)[0].inputs)
 
 
 def test_random_features_written_out(generator):
@@ -111,54 +92,6 @@ def test_random_features_written_out(generator):
         )
         expected = torch.tanh(functional.max_pool2d(expected, 2))
     torch.testing.assert_close(found, expected.flatten(1), rtol=1e-4, atol=1e-5)
-
-
-def test_the_report_saw_scrambled_images_and_its_posterior_does_not(
-    generator, monkeypatch
-):
-    train, shape = images(generator), (3, 8, 8)
-    monkeypatch.setattr(
-        cifar, "random_features", lambda train, test, shape, generator: (train, test)
-    )
-    prepared = Prepared(train, train, shape=shape)
-    plans = cifar.settings(prepared, small=False)
-    for name, expected in {
-        "as reported": scramble(train, shape).inputs,
-        "its posterior": train.inputs,
-    }.items():
-        on = cifar.on(plans[name][0], prepared)
-        assert torch.equal(on.train.inputs, expected) and torch.equal(
-            on.test.inputs, expected
-        )
-
-
-def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generator):
-    prepared = Prepared(
-        images(generator), images(generator, 6), convolutional_network, shape=(3, 8, 8)
-    )
-    plans = {
-        method: choices[0]
-        for method, choices in cifar.settings(prepared, small=False).items()
-    }
-    for method, same in {
-        "its posterior": False,
-        "as reported": False,
-        "all layers": True,
-    }.items():
-        first, again, other = (
-            cifar.on(plans[method].but(seed=seed), prepared) for seed in (0, 0, 1)
-        )
-        assert torch.equal(first.train.inputs, again.train.inputs)
-        assert (
-            torch.equal(first.train.inputs, other.train.inputs)
-            == torch.equal(first.test.inputs, other.test.inputs)
-            == same
-        )
-    train, test = standardise(prepared.train, prepared.test, 3)
-    on = cifar.on(plans["all layers"], prepared)
-    assert torch.equal(on.train.inputs, train.inputs) and torch.equal(
-        on.test.inputs, test.inputs
-    )
 
 
 def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(generator):

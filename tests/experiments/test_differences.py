@@ -9,7 +9,6 @@ from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
 from experiments import dropout, neighbours, renyi, renyi_differences
 from experiments.fits import Task
-from experiments.study import Options
 from tests.experiments.test_fits import prepared, task
 
 
@@ -82,18 +81,6 @@ def test_digits_and_pixels_are_those_of_the_notebook(tmp_path):
     torch.testing.assert_close(moved, torch.full((1, 2), -0.1307 / 0.3081))
 
 
-def test_votes_and_probabilities_are_scored_of_every_fit(tmp_path, monkeypatch):
-    alone = {"as reported": (), "all": renyi_differences.DIFFERENCES}
-    monkeypatch.setattr(renyi_differences, "METHODS", alone)
-    given = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
-    data = prepared(tmp_path)
-    twice = Data(*(part.repeat_interleave(2, 0) for part in data.train))
-    *_, found = renyi_differences.run(given, data._replace(train=twice))
-    for name, content in found["methods"].items():
-        (run,) = content["runs"]
-        assert 0 <= run["voted"] <= 1 and 0 <= run["scores"]["error"] <= 1, name
-
-
 def test_standard_dropout_multiplies_weights_by_what_is_kept(tmp_path):
     given, rates = task(tmp_path), [0.25, 0.5]
     draws = neighbours.drop(given, rate=0.01, dropped=rates)
@@ -103,14 +90,3 @@ def test_standard_dropout_multiplies_weights_by_what_is_kept(tmp_path):
     )
     found = [float(pieces[name].mean()) for name in pieces]
     assert found == pytest.approx([0.75, 1, 0.5, 1])
-
-
-def test_the_setting_of_dropout_is_that_chosen_by_its_neighbours():
-    assert dropout.CHOSEN in neighbours.methods()["dropout"][1]
-
-
-def test_a_fit_that_was_stopped_is_not_scored(tmp_path, monkeypatch):
-    stopped = lambda *given: SimpleNamespace(complete=False)
-    monkeypatch.setattr(renyi_differences, "descend", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        renyi_differences.fit(of_unscaled(tmp_path), ())

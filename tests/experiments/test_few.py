@@ -2,7 +2,6 @@
 what a resume does.
 """
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,8 @@ import torch
 
 from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
-from booklib.rivals.distillation import lessons
 from booklib.rivals.thinning import herd, thin
-from booklib.runs.results import ExperimentError, score
+from booklib.runs.results import score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import few
 from experiments.few import (
@@ -21,12 +19,10 @@ from experiments.few import (
     Judge,
     choices,
     effective_number,
-    learner,
     one_seed,
-    tune,
 )
 from experiments.fits import Task, predict
-from experiments.study import Options, Prepared
+from experiments.study import Prepared
 from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
@@ -132,31 +128,6 @@ def test_the_effective_number_is_that_of_an_autoregression(generator):
     assert effective_number(features @ features.mT) == pytest.approx(200, rel=0.05)
 
 
-@pytest.mark.parametrize("name", [*STUDENTS, LABELS])
-def test_every_learner_takes_as_many_minibatches_as_the_chain(name, tmp_path):
-    given = task(tmp_path)
-    taught = lessons(
-        given.posterior,
-        Draws(given.start()[None]),
-        given.posterior.data[0],
-        copies=1,
-        noise_std=few.NOISE_STD,
-    )
-    learns = learner(name, given, taught, "")
-    assert learns.num_steps == given.num_steps and learns.path != given.path
-    inputs, targets = learns.posterior.data
-    if name == LABELS:
-        assert torch.equal(targets, given.posterior.data[1])
-        return
-    units, copies = STUDENTS[name]
-    assert len(inputs) == 120 * (1 + copies) and torch.equal(
-        inputs[:120], given.posterior.data[0]
-    )
-    assert torch.equal(
-        targets, taught[1][: len(targets)]
-    ) and learns.posterior.dim == 7 * units + 4 * (units + 1)
-
-
 def test_a_seed_is_two_chains_and_what_is_made_of_the_first(tmp_path):
     given, data = task(tmp_path), prepared(tmp_path)
     found = one_seed(given, data, dict.fromkeys([*STUDENTS, LABELS], 0.1))
@@ -189,76 +160,3 @@ def test_a_seed_is_two_chains_and_what_is_made_of_the_first(tmp_path):
     assert list(found["students"]) == [*STUDENTS, LABELS] and set(
         found["ways"]["even"]
     ) == {"1", "2", "5"}
-
-
-def test_rates_are_chosen_by_what_a_learner_is_for(tmp_path, monkeypatch):
-    """A student's by its distance from the chain on validation examples; that of the
-    labels by its log loss.
-    """
-    monkeypatch.setattr(few, "STUDENTS", {"student 30": (30, 1)})
-    monkeypatch.setattr(few, "STUDENT_RATES", (1e-5, 0.2))
-    monkeypatch.setattr(few, "LABEL_RATES", (0.2, 1e-5))
-    found = tune(task(tmp_path / "one"), prepared(tmp_path))
-    assert {name: each["rate"] for name, each in found.items()} == {
-        "student 30": 0.2,
-        LABELS: 0.2,
-    }
-    measured = few.predictive_distance
-    # the farther the better
-    monkeypatch.setattr(few, "predictive_distance", lambda *given: -measured(*given))
-    found = tune(task(tmp_path / "two"), prepared(tmp_path))
-    assert {name: each["rate"] for name, each in found.items()} == {
-        "student 30": 1e-5,
-        LABELS: 0.2,
-    }
-
-
-def test_what_is_finished_is_not_done_again_nor_taken_for_something_else(
-    tmp_path, monkeypatch
-):
-    done, rates = [], {"student 30": {"rate": 0.5, "tried": {}}}
-    monkeypatch.setattr(few, "tune", lambda given, data: done.append("tuning") or rates)
-    monkeypatch.setattr(
-        few,
-        "one_seed",
-        lambda given, data, rates: (
-            done.append((given.seed, rates)) or {"seed": given.seed}
-        ),
-    )
-
-    def results(seeds):
-        *_, result = few.run(
-            Options(tmp_path, tmp_path, small=True, seeds=seeds, progress=False),
-            prepared(tmp_path),
-        )
-        return result
-
-    first, again = results(1), results(2)
-    assert done == ["tuning", (0, {"student 30": 0.5}), (1, {"student 30": 0.5})]
-    assert (
-        again["runs"] == [{"seed": 0}, {"seed": 1}]
-        and again["tuning"] == first["tuning"] == rates
-    )
-    assert again["sizes"]["student 400"] == {
-        "parameters": 400 * 785 + 10 * 401,
-        "multiply_adds": 400 * 794,
-    }
-    saved = tmp_path / "tuning-0.json"
-    saved.write_text(
-        json.dumps(
-            json.loads(saved.read_text())
-            | {"found": {"student 30": {"rate": 0.1, "tried": {}}}}
-        )
-    )
-    with pytest.raises(ExperimentError, match="is of other settings"):
-        results(2)
-
-
-def test_the_small_experiment_is_prepared_on_the_digits(tmp_path):
-    data = few.prepare(Options(tmp_path, tmp_path, small=True))
-    assert [len(part.targets) for part in (data.train, data.validation, data.test)] == [
-        3200,
-        800,
-        1000,
-    ]
-    assert data.folder == tmp_path / "few-small" and list(data.others) == ["letters"]

@@ -10,8 +10,6 @@ import torch
 from torch import Generator
 
 from booklib.data import Data
-from booklib.rivals.layers import linear_layers
-from booklib.runs.results import ExperimentError, score
 from booklib.scores.fidelity import (
     agreement,
     bin_mixtures,
@@ -22,19 +20,15 @@ from experiments import fidelity
 from experiments.fidelity import (
     Problem,
     assess,
-    compare_with,
-    diabetes,
     gauss_newton,
     look_at,
     methods,
     predict,
-    prepare,
     reference,
 )
 from experiments.fits import Task
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
-from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 from sgmc.predictions import function_space_rhat
 
@@ -89,50 +83,6 @@ def classes(folder):
     )
 
 
-def test_diabetes_is_split_and_scaled_by_what_is_for_training():
-    train, validation, test = diabetes()
-    assert [len(part.targets) for part in (train, validation, test)] == [280, 62, 100]
-    for values in train:
-        torch.testing.assert_close(
-            values.mean(0), torch.zeros(values.shape[1:]), atol=1e-5, rtol=0
-        )
-        torch.testing.assert_close(values.std(0), torch.ones(values.shape[1:]))
-    rows = torch.cat(
-        [
-            torch.cat([part.inputs, part.targets[:, None]], 1)
-            for part in (train, validation, test)
-        ]
-    )
-    assert len(rows.unique(dim=0)) == 442  # none is in two parts
-
-
-def test_digits_are_averaged_over_squares_and_split(tmp_path):
-    image = torch.arange(28 * 28.0)[None]
-    pooled = fidelity.small_images(Data(image, torch.zeros(1))).inputs.view(7, 7)
-    assert float(pooled[1, 2]) == float(image.view(28, 28)[4:8, 8:12].mean())
-    problem = prepare(options(tmp_path))["digits"]
-    parts = [problem.prepared.train, problem.prepared.validation, problem.prepared.test]
-    assert [len(part.targets) for part in parts] == [1000] * 3 and all(
-        (part.targets.bincount() == 100).all() for part in parts
-    )
-    assert not {tuple(x) for x in parts[0].inputs.tolist()} & {
-        tuple(x) for part in parts[1:] for x in part.inputs.tolist()
-    }
-
-
-def test_both_networks_are_those_of_the_task(tmp_path):
-    for name, dim in (("diabetes", 465), ("digits", 970)):
-        problem = prepare(options(tmp_path))[name]
-        posterior = problem.posterior()
-        assert (
-            posterior.dim == dim
-            and float(posterior.prior.value) == 1.0
-            and posterior.batch_size is None
-        )
-        # minibatches
-        assert problem.rounds * (posterior.num_examples // problem.batch_size) == 4_000
-
-
 def test_scores_of_a_regression_are_of_the_mixture(tmp_path):
     problem, generator = line(tmp_path), Generator().manual_seed(1)
     outputs, targets = (
@@ -149,14 +99,6 @@ def test_scores_of_a_regression_are_of_the_mixture(tmp_path):
     )
     assert found["error"] == pytest.approx(
         float((mixture.mean - targets).square().mean().sqrt()), abs=2e-6
-    )
-
-
-def test_scores_of_classes_are_those_of_all_experiments(tmp_path):
-    problem = classes(tmp_path)
-    singles = torch.randn(6, 15, 3, generator=Generator().manual_seed(1)).softmax(-1)
-    assert problem.scores(singles, problem.prepared.test.targets) == score(
-        singles.double().mean(0), problem.prepared.test.targets
     )
 
 
@@ -205,18 +147,6 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
     json.dumps(summary, allow_nan=False)
     again, _ = reference(problem, options(tmp_path))  # from its file
     assert torch.equal(again, predictions)
-
-
-def test_chains_that_have_not_mixed_are_no_reference(tmp_path):
-    problem = replace(line(tmp_path), num_samples=8, warm_up=20, largest_rhat=1.01)
-    with pytest.raises(
-        ExperimentError,
-        match=(
-            r"^the reference of line is none: the chains have not mixed: R̂ of the "
-            r"prediction \(\d+,\) is"
-        ),
-    ):
-        reference(problem, options(tmp_path))
 
 
 @pytest.mark.parametrize("make", [line, classes])
@@ -306,34 +236,6 @@ def test_hmc_has_as_many_gradients_of_all_the_data_as_there_are_rounds(
     assert len(draws.samples) == 5
 
 
-def test_ten_times_the_budget_is_ten_times_the_rounds(tmp_path):
-    problem, asked = line(tmp_path), []
-    task = Task(problem.posterior(10), 12, 6, 0, tmp_path / "fit", False)
-    fidelity.longer(
-        lambda given, rate: asked.append(
-            (given.rounds, given.num_networks, given.path, rate)
-        ),
-        task,
-        rate=2.0,
-    )
-    assert asked == [(120, 60, task.path, 2.0)]
-    assert {name for name in methods(problem) if "ten times" in name} == {
-        f"{name}, ten times the budget" for name in ("SGHMC", "SGLD", "HMC")
-    }
-
-
-def test_a_regression_has_the_methods_that_need_no_classes(tmp_path):
-    of_line, of_classes = (methods(make(tmp_path)) for make in (line, classes))
-    assert set(of_classes) - set(of_line) == {"Laplace, last layer"}
-    assert {"Laplace, all weights", "HMC, the same budget"} <= set(of_line)
-    for problem, found in (
-        (line(tmp_path, (2, 3, 3, 1)), methods(line(tmp_path, (2, 3, 3, 1)))),
-        (classes(tmp_path), of_classes),
-    ):
-        layers = len(linear_layers(problem.posterior()))
-        assert all(len(each["dropped"]) == layers for each in found["dropout"][1])
-
-
 @pytest.mark.parametrize("make", [line, classes])
 def test_a_fit_is_measured_against_the_reference(make, tmp_path):
     """Against the same by hand; draws of the reference's own chains are at distance
@@ -379,53 +281,6 @@ def test_a_fit_is_measured_against_the_reference(make, tmp_path):
     assert assess(problem, averaged, draws, task, problem.prepared)[
         "total_variation"
     ] == pytest.approx(0, abs=1e-7)
-
-
-def made_up(task, shift):
-    """Constant functions, whose log loss is least near the mean of the targets; far off
-    it diverges.
-    """
-    if shift is None:
-        raise DivergenceError("made up", None)
-    position = torch.zeros(2, 1, task.posterior.dim)
-    position[..., -1] = shift
-    return Draws(position, seed=task.seed)
-
-
-def test_settings_are_chosen_by_the_validation_log_loss_and_not_by_fidelity(
-    tmp_path, monkeypatch
-):
-    problem = line(tmp_path)
-    monkeypatch.setattr(
-        fidelity,
-        "methods",
-        lambda problem: {
-            "constant": (made_up, [{"shift": s} for s in (3.0, None, 0.0, -3.0)])
-        },
-    )
-    generator = Generator().manual_seed(0)
-    # of which the first setting is nearest
-    far = torch.stack([bin_mixtures(3.0 + torch.zeros(1, 15), 0.5, fidelity.EDGES)] * 2)
-    *_, result = compare_with(far, problem, options(tmp_path, seeds=2))
-    found = result["methods"]["constant"]
-    assert (
-        found["settings"] == {"shift": 0.0}
-        and found["tuning"][1]["diverged"]
-        and [run["seed"] for run in found["runs"]] == [0, 1]
-    )
-    outputs = torch.zeros(1, 10)
-    assert (
-        found["tuning"][2]["log_loss"]
-        == problem.scores(outputs, problem.prepared.validation.targets)["log_loss"]
-    )
-    moved = far + 0.001 * torch.rand(far.shape, generator=generator)
-    # of another reference
-    with pytest.raises(ExperimentError, match="is of other settings"):
-        list(
-            compare_with(
-                moved / moved.sum(-1, keepdim=True), problem, options(tmp_path, seeds=1)
-            )
-        )
 
 
 @pytest.mark.slow

@@ -9,11 +9,9 @@ from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
 from booklib.rivals import laplace
 from booklib.runs.results import ExperimentError, score
-from booklib.runs.run import DivergedError
 from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
-from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
 from sgmc.door.sampling import DivergenceError
@@ -223,23 +221,6 @@ def test_what_is_finished_is_not_done_again_nor_taken_for_something_else(tmp_pat
         results([0.5, 2.0], 1)
 
 
-def test_methods_that_always_diverge_are_named(tmp_path):
-    data = prepared(tmp_path)
-    with pytest.raises(
-        DivergedError,
-        match="every setting of wild left the finite numbers: lower its learning rates",
-    ):
-        list(
-            compare(
-                {"wild": made_up([None, None])},
-                lambda *given: task(tmp_path),
-                data,
-                options(tmp_path, seeds=1),
-                3,
-            )
-        )
-
-
 def test_assessment_is_by_the_average_of_the_networks(tmp_path):
     """Against the same by hand."""
     data, given = prepared(tmp_path), task(tmp_path, num_networks=4)
@@ -285,33 +266,6 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
     )
 
 
-def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
-    tmp_path, monkeypatch
-):
-    taken, gradient = [], NetworkPosterior._gradient_of
-    count = lambda self, position, *more: (
-        taken.append(len(position)) or gradient(self, position, *more)
-    )
-    monkeypatch.setattr(NetworkPosterior, "_gradient_of", count)
-    for rounds in (2, 4):
-        for name in ("SGHMC", "Rényi's bound", "evidence bound"):
-            taken.clear()
-            method, (settings,) = renyi.methods((2, 4))[f"{name}, {rounds} rounds"]
-            method(
-                Task(
-                    task(tmp_path).posterior,
-                    4,
-                    3,
-                    0,
-                    tmp_path / f"{name}{rounds}",
-                    False,
-                ),
-                **settings,
-            )
-            # with what is looked at before the start
-            assert rounds * 3 <= sum(taken) <= rounds * 3 + 12, (name, taken)
-
-
 def test_pruning_at_scale_is_by_signal_to_noise_or_by_size(tmp_path):
     data, given = prepared(tmp_path), task(tmp_path)
     fit = weights.vary(given, rate=0.01, initial_std=0.05)
@@ -333,31 +287,3 @@ def test_pruning_at_scale_is_by_signal_to_noise_or_by_size(tmp_path):
         found["pruned"]["0.98"] == [expected["error"], expected["log_loss"]]
         and "median_std" not in found
     )
-
-
-def test_the_mixture_is_fitted_to_its_own_posterior(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        weights,
-        "vary",
-        lambda task, **settings: seen.append((task.posterior, settings)),
-    )
-    weights.mixture(task(tmp_path), share=0.25, narrow=0.01, rate=1.0, initial_std=2.0)
-    ((posterior, settings),) = seen
-    assert isinstance(posterior, ScaleMixtureNetwork) and (
-        posterior.share,
-        posterior.stds,
-    ) == (0.25, (1.0, 0.01))
-    assert settings == {"rate": 1.0, "initial_std": 2.0} and posterior.batch_size == 20
-
-
-def test_small_experiments_are_prepared_on_the_digits(tmp_path):
-    given = Options(tmp_path, tmp_path, small=True)
-    for module in (neighbours, weights, renyi):
-        data = module.prepare(given)
-        assert [
-            len(part.targets) for part in (data.train, data.validation, data.test)
-        ] == [3200, 800, 1000]
-        assert data.folder == tmp_path / f"{module.__name__.split('.')[1]}-small"
-    assert list(neighbours.prepare(given).others) == ["letters"]
-    assert float(weights.prepare(given).train.inputs.max()) == pytest.approx(255 / 126)

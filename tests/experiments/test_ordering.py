@@ -47,63 +47,6 @@ def task(folder, **settings):
     )
 
 
-def test_images_are_averaged_and_no_image_is_for_two_things(options, monkeypatch):
-    """An image whose pixels are its number is a constant after averaging, so that the
-    number can be read again.
-    """
-    monkeypatch.setattr(ordering, "TRAINING", 20)
-    monkeypatch.setattr(ordering, "VALIDATION", 5)
-    monkeypatch.setattr(
-        ordering, "standardise", lambda train, test, colours: (train, test)
-    )
-    numbers = torch.arange(30.0)[:, None].expand(-1, 3 * 32 * 32).clone()
-    # neighbours in a row, whose mean is the number and an eighth
-    numbers[:, ::2] += 0.25
-    monkeypatch.setattr(
-        ordering,
-        "cifar10",
-        lambda root: (
-            Data(numbers, torch.arange(30) % 10),
-            Data(numbers + 100, torch.arange(30) % 10),
-        ),
-    )
-    prepared = ordering.prepare(options)
-    for data, first, size in (
-        (prepared.train, 0, 20),
-        (prepared.validation, 20, 5),
-        (prepared.test, 100, 30),
-    ):
-        assert torch.equal(
-            data.inputs,
-            (torch.arange(first, first + size) + 0.125)[:, None].expand(
-                -1, 3 * 16 * 16
-            ),
-        )
-        assert len(data.targets) == size
-    assert prepared.network()(prepared.train.inputs).shape == (20, 10)
-
-
-def test_every_method_of_the_published_table_is_there_and_the_cold_ones_have_the_temperature_of_the_authors_program():
-    found = ordering.methods(20_000)
-    published = {
-        "SGD",
-        "SGD with momentum",
-        "snapshots of SGD",
-        "snapshots with momentum",
-        "SGLD",
-        "cSGLD",
-        "SGHMC",
-        "cSGHMC",
-    }
-    assert published <= set(found) and len(found) == 12
-    for name in ("SGLD", "cSGLD", "SGHMC", "cSGHMC"):
-        assert all(settings["temperature"] == 1 for settings in found[name][1])
-        assert all(
-            settings["temperature"] == 1 / 20_000
-            for settings in found[f"{name}, cold"][1]
-        )
-
-
 @pytest.mark.parametrize("temperature", [1.0, 0.01])
 @pytest.mark.parametrize("decay", [None, 0.1])
 def test_cycles_explore_without_noise_and_sample_at_their_temperature(

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from booklib.data import Data
-from booklib.runs.plans import Cooled, Falling, Hamiltonian, Plan, Prior
+from booklib.runs.plans import Hamiltonian, Plan, Prior
 from booklib.runs.predictions import drawn_by_round
 from booklib.runs.run import Run
 from experiments import (
     EXPERIMENTS,
     cifar,
-    cifar_hour,
     comparison,
     fashion_reported,
     load,
@@ -49,10 +48,6 @@ def options(tmp_path):
     return Options(tmp_path / "nowhere", tmp_path, small=True, seeds=1, progress=False)
 
 
-def unnamed(plan):
-    return plan.but(method="")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_small_versions_run_keep_apart_and_go_on(name, options, monkeypatch):
@@ -82,25 +77,6 @@ def test_small_versions_run_keep_apart_and_go_on(name, options, monkeypatch):
         assert run["gradient_evaluations"] == steps and run["networks_averaged"] == 2
 
 
-def test_the_estimate_is_all_that_two_plans_differ_in():
-    [zero], [online] = noise.settings(FULL, small=False).values()
-    assert zero == mnist.settings(FULL, small=False)["SGHMC, fresh minibatches"][0]
-    assert unnamed(online) == unnamed(zero).but(noise_refresh=1)
-
-
-def test_equal_samples_and_equal_gradients_are_what_they_say():
-    for small in (True, False):
-        plans = steps.settings(FULL, small)
-        [one] = plans["m = 1"]
-        for name, [plan] in plans.items():
-            m = int(name.split(",")[0].removeprefix("m = "))
-            assert (plan.rounds, plan.burn_in) == (one.rounds, one.burn_in)
-            assert plan.kernel.num_steps == (m if "samples" in name else 1)
-            rate = one.kernel.learning_rate
-            assert plan.kernel.learning_rate * m**2 == pytest.approx(rate)
-            assert plan.kernel.momentum_decay * m == pytest.approx(0.01)
-
-
 def test_m_steps_a_sample_are_m_samples_of_one_step(options):
     """Without fresh momentum m only thins: the same chain, with a prediction every m-th
     time.
@@ -115,21 +91,6 @@ def test_m_steps_a_sample_are_m_samples_of_one_step(options):
     results = [run.go(progress=False) for run in runs]
     assert torch.equal(runs[0].chain.state.position, runs[1].chain.state.position)
     assert [result["gradient_evaluations"] for result in results] == [48, 48]
-
-
-def test_samplers_and_optimisers_of_all_layers_differ_as_their_names_say():
-    plans = {name: plan for name, [plan] in cifar.settings(FULL, small=False).items()}
-    body, optimised = plans["all layers"], plans["all layers, optimised"]
-    assert (body.rounds, body.burn_in, body.batch_size) == (60, 29, 100)
-    assert body.prior == Prior(1.0, by_fan_in=True)
-    assert unnamed(optimised) == unnamed(body).but(temperature=0.0)
-    falling, held = plans["all layers, falling rate"], plans["convolutions held"]
-    assert unnamed(falling) == unnamed(optimised).but(schedule=Falling())
-    assert unnamed(held) == unnamed(body).but(data=cifar.HELD)
-    [cooled], [longer] = cifar_hour.settings(FULL, small=False).values()
-    size, cold = {"rounds": 300, "burn_in": 150}, Cooled(cifar_hour.COOLED)
-    assert unnamed(cooled) == unnamed(body).but(schedule=cold, **size)
-    assert longer == falling.but(**size)
 
 
 def test_a_share_of_the_coordinates_is_clipped_and_the_momentum_has_a_temperature():

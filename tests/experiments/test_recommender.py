@@ -3,15 +3,12 @@ stored.
 """
 
 import json
-import math
 
 import pytest
 import torch
 
 from booklib.models.factorisation import MatrixFactorisation
-from booklib.runs.run import DivergedError
-from experiments import recommender, recommender_100k
-from experiments.__main__ import main
+from experiments import recommender
 from experiments.recommender import (
     Average,
     Prediction,
@@ -26,12 +23,6 @@ from experiments.recommender import (
 from experiments.study import CACHE, Options
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes
-
-LINES = "".join(
-    f"{user}::{item}::{1 + (user + item) % 5}::1\n"
-    for user in range(1, 9)
-    for item in range(1, 7)
-)
 
 
 @pytest.fixture
@@ -64,24 +55,6 @@ def test_every_rating_is_tested_once_and_validation_sees_no_test(prepared):
         assert len(held_back) == 48 and torch.equal(
             torch.cat([held_back, learnt]), train
         )
-
-
-def test_a_task_has_the_ratings_it_should_and_a_200th_of_them_in_a_minibatch(prepared):
-    train, test = parts(prepared, 1)
-    task = task_of(prepared, train, test, passes=3, seed=7)
-    users, items, ratings = prepared.ratings
-    assert torch.equal(
-        task.posterior.data[0],
-        torch.stack([users[train], items[train] + task.posterior.num_users], -1),
-    )
-    assert torch.equal(
-        task.posterior.data[1], ratings[train]
-    ) and task.posterior.batch_size == math.ceil(480 / 200)
-    assert (
-        torch.equal(task.users, users[test])
-        and torch.equal(task.items, items[test])
-        and task.posterior.rank == 2
-    )
 
 
 def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings(
@@ -214,35 +187,6 @@ def test_every_method_finds_the_factors(method, settings, known):
     assert scores["rmse"] < 0.4 and scores["coverage"] > 0.75
 
 
-def test_precisions_are_held_for_the_first_half_of_the_burn_in_and_then_drawn_after_every_pass(
-    known, monkeypatch
-):
-    """Of 20 passes six are burn-in; in the first three factors grow from near zero,
-    where precisions would be huge.
-    """
-    drawn, draw = [], MatrixFactorisation.draw_hyperparameters
-    monkeypatch.setattr(
-        MatrixFactorisation,
-        "draw_hyperparameters",
-        lambda self, *arguments: (
-            drawn.append(self.hyperparameters) or draw(self, *arguments)
-        ),
-    )
-    walk(task_of(known, *parts(known, 0), passes=20, seed=0), 0.25, True)
-    assert (
-        len(drawn) == 17
-        and drawn[0] == recommender.GUESS
-        and drawn[1] != recommender.GUESS
-    )
-
-
-def test_settings_that_diverge_are_noted(known):
-    assert recommender.tried(descend, {"rate": 1e3, "precision": 1.0}, known, 8) == {
-        "settings": {"rate": 1e3, "precision": 1.0},
-        "diverged": True,
-    }
-
-
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setattr(recommender, "PASSES", 8)
@@ -254,42 +198,6 @@ def quick(monkeypatch):
             for name in ("SGD", "SGHMC", "Gibbs, all the data")
         },
     )
-
-
-def test_a_copy_of_movielens_is_used_and_a_folder_without_one_refused(
-    tmp_path, monkeypatch, quick
-):
-    monkeypatch.delenv("SGMC_DATA", raising=False)
-    (tmp_path / "ml-1m").mkdir()
-    (tmp_path / "ml-1m" / "ratings.dat").write_text(LINES)
-    own = recommender.prepare(options(tmp_path, tmp_path))
-    assert (
-        own.source == "MovieLens"
-        and own.means is None
-        and own.rank == 20
-        and len(own.ratings.ratings) == 48
-    )
-    *_, result = recommender.run(options(tmp_path, tmp_path), own)
-    assert (
-        result["ratings"] == 48
-        and "floor" not in result["methods"]["SGD"]["runs"][0]["scores"]["all"]
-    )
-    with pytest.raises(FileNotFoundError, match="holds neither ratings"):
-        recommender.prepare(options(tmp_path, tmp_path / "elsewhere"))
-
-
-def test_without_a_folder_as_many_ratings_as_movielens_has_are_made_up_and_the_result_says_so(
-    tmp_path, monkeypatch
-):
-    asked = []
-    monkeypatch.delenv("SGMC_DATA", raising=False)
-    monkeypatch.setattr(recommender, "CACHE", tmp_path)
-    monkeypatch.setattr(
-        recommender, "made_up_ratings", lambda *size: asked.append(size) or (None, None)
-    )
-    assert "made up" in recommender.prepare(options(tmp_path, tmp_path)).source
-    recommender_100k.prepare(options(tmp_path))
-    assert asked == [(6_040, 3_706, 1_000_209, 5), (943, 1_682, 100_000, 5)]
 
 
 @pytest.mark.slow
@@ -318,30 +226,3 @@ def test_what_is_stored_and_that_it_is_not_made_again(
         )
     *_, again = recommender.run(options(tmp_path), prepared)
     assert again == result
-
-
-def test_if_every_setting_diverges_the_error_says_what_to_do(
-    tmp_path, prepared, monkeypatch
-):
-    monkeypatch.setattr(
-        recommender,
-        "METHODS",
-        {"SGD": (descend, [{"rate": rate, "precision": 1.0} for rate in (1e3, 1e4)])},
-    )
-    with pytest.raises(
-        DivergedError, match="every setting of SGD left the finite numbers"
-    ):
-        list(recommender.run(options(tmp_path, small=True), prepared))
-
-
-@pytest.mark.slow
-def test_the_command_line_runs_the_small_version(tmp_path, quick, capsys, monkeypatch):
-    sizes, few = [], recommender.made_up_ratings(20, 15, 200, 2)
-    monkeypatch.setattr(
-        recommender, "made_up_ratings", lambda *size: sizes.append(size) or few
-    )
-    assert main(["run", "recommender", "--small", "--runs", str(tmp_path)]) == 0
-    assert (
-        tmp_path / "recommender-small.json"
-    ).exists() and "SGHMC" in capsys.readouterr().out
-    assert sizes == [(100, 80, 3_000, 2)]

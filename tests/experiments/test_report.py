@@ -5,9 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from booklib.data import Data
 from booklib.runs import predictions as looks
-from booklib.runs.plans import Prior
 from booklib.scores.prediction import predictive_entropy
 from experiments import report
 from experiments.study import Options, Prepared
@@ -26,13 +24,6 @@ def prepared(tmp_path_factory):
 def measured(reservoir, prepared):
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
     return looks.measure(posterior, reservoir)
-
-
-def test_annealed_steps_fall_to_a_quarter(prepared):
-    plan = report.settings(prepared, small=True)["SGLD, annealed"][0]
-    step_size = plan.make_kernel().step_size
-    assert step_size(0) == plan.kernel.learning_rate
-    assert step_size(plan.rounds * 32) == pytest.approx(plan.kernel.learning_rate / 4)
 
 
 def test_a_look_measures_spread_and_length(prepared):
@@ -91,36 +82,6 @@ def test_the_entropy_is_that_of_the_average_and_not_the_mean_of_entropies(prepar
             )
         ]
     )
-
-
-def at_full_size():
-    digits = Data(torch.zeros(50_000, 1), torch.zeros(50_000))
-    return Prepared(digits, digits)
-
-
-def test_around_figure_5_are_a_weight_decay_steps_that_fall_and_a_small_start():
-    """The weight decay is that of the program: it multiplies the gradient by η = 8·10⁻⁴
-    and adds 10⁻⁶ to the precision.
-    """
-    digits = Data(torch.zeros(50_000, 1), torch.zeros(50_000))
-    core, plans = (
-        {name: plan.but(method="") for name, [plan] in settings.items()}
-        for settings in (
-            each(Prepared(digits, digits), False)
-            for each in (report.published, report.around)
-        )
-    )
-    assert len(plans) == 7
-    decayed = plans["SGD with Nesterov momentum, weight decay"]
-    assert decayed.kernel.learning_rate == pytest.approx(8e-4**2)
-    assert decayed == core["SGD with Nesterov momentum"].but(
-        learning_rate=decayed.kernel.learning_rate, prior=Prior(1 + 1e-6)
-    )
-    annealed = plans["SGLD, annealed, as programmed"]
-    assert annealed.but(schedule=None) == core["SGLD, as programmed"]
-    assert annealed.weight(85_000) == pytest.approx(0.25)
-    small = core["SGHMC, as programmed"].but(start="fan-in")
-    assert plans["SGHMC, as programmed, small start"] == small
 
 
 def test_a_label_that_is_drawn_is_wrong_as_often_as_the_network_says(monkeypatch):

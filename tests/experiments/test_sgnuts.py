@@ -2,7 +2,6 @@
 does.
 """
 
-import json
 from functools import partial
 
 import pytest
@@ -15,8 +14,7 @@ from booklib.runs.plans import Hamiltonian, Plan, Prior
 from booklib.runs.trees import TreeRun
 from booklib.scores.prediction import error_rate, log_score
 from experiments import sgnuts
-from experiments.__main__ import main
-from experiments.study import Options, Prepared
+from experiments.study import Prepared
 from sgmc.door.running import drive
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
@@ -147,47 +145,6 @@ def test_every_method_runs_and_counts_its_gradients(method, start):
     assert 0 < result["entropy"][1] <= result["entropy"][0] < 2.31
 
 
-@pytest.mark.parametrize("method", ALL)
-def test_a_resumed_run_is_the_uninterrupted_one(method, tmp_path):
-    def contents(run):
-        result = run.go(progress=False)
-        del result["processor_seconds"], result["curve"]["processor_seconds"]
-        for line in result["after"]:
-            del line["processor_seconds"]
-        return result
-
-    path = tmp_path / "run.pt"
-    whole, part = (
-        tree_run(ALL[method]),
-        tree_run(ALL[method], path=path),
-    )
-    for rounds in (2, 7):  # before and after the change of kernel
-        drive(part, rounds, checkpoint=part.checkpoint, progress=False)
-        part = tree_run(ALL[method], path=path)
-    resumed = contents(part)
-    assert resumed == contents(whole) and torch.equal(
-        part.chain.state.position, whole.chain.state.position
-    )
-
-
-def test_finished_runs_are_read_and_others_are_run_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(sgnuts, "settings", lambda small: [PLAN, ALL["SGHMC"]])
-    prepared, options = (
-        {"MNIST": PREPARED._replace(folder=tmp_path)},
-        Options(tmp_path, tmp_path, seeds=1, progress=False),
-    )
-    [*_, whole] = sgnuts.run(options, prepared)
-    # as if the experiment had been killed before the second run
-    (tmp_path / "MNIST-SGHMC-0.pt").unlink()
-    [*_, again] = sgnuts.run(options, prepared)
-    assert again["runs"]["MNIST"]["SGNUTS"] == whole["runs"]["MNIST"]["SGNUTS"]
-    one, other = (result["runs"]["MNIST"]["SGHMC"][0] for result in (whole, again))
-    assert (
-        one["average"] == other["average"]
-        and one["curve"]["length"] == other["curve"]["length"]
-    )
-
-
 def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
     """With steps that take seven gradients and 14 milliseconds of a clock that is made
     up.
@@ -208,50 +165,23 @@ def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
     }
 
 
-def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(sgnuts, "settings", lambda small: list(ALL.values()))
-    prepare = lambda given: {"MNIST": PREPARED._replace(folder=given.folder("sgnuts"))}
-    monkeypatch.setattr(
-        sgnuts, "EXPERIMENT", sgnuts.EXPERIMENT._replace(prepare=prepare)
-    )
-    precision = torch.get_float32_matmul_precision()
-    try:
-        assert (
-            main(["run", "sgnuts", "--small", "--seeds", "2", "--runs", str(tmp_path)])
-            == 0
-        )
-        assert torch.get_float32_matmul_precision() == "highest"
-    finally:
-        torch.set_float32_matmul_precision(precision)
-    result = json.loads((tmp_path / "sgnuts-small.json").read_text())
-    assert {
-        method: len(runs) for method, runs in result["runs"]["MNIST"].items()
-    } == dict.fromkeys(ALL, 2)
-    assert set(result["costs"]) == {
-        "gradient",
-        "SGHMC",
-        "SGNUTS",
-        "SGNUTS, our reading",
-    }
-    assert all(
-        len(measured) == 2 and min(measured) > 0
-        for measured in result["costs"].values()
-    )
-    assert str(tmp_path) not in (tmp_path / "sgnuts-small.json").read_text()
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
+    def contents(run):
+        result = run.go(progress=False)
+        del result["processor_seconds"], result["curve"]["processor_seconds"]
+        for line in result["after"]:
+            del line["processor_seconds"]
+        return result
 
-
-def test_the_table_takes_the_first_network_after_the_burn_in():
-    run = tree_run(PLAN)
-    run.curve = {
-        "gradients": [0, 9, 30],
-        "processor_seconds": [0.0, 1.0, 2.0],
-        "error": [0.9, 0.5, 0.1],
-        "log_loss": [3.0, 2.0, 1.0],
-    }
-    run.averages[2] = torch.full((30, 10), 0.1, dtype=torch.float64)
-    line = run.after(2)
-    assert (
-        line["gradients"] == 30
-        and line["error"] == 0.1
-        and line["average"]["log_loss"] == pytest.approx(2.302585)
+    path = tmp_path / "run.pt"
+    whole, part = (
+        tree_run(ALL["SGNUTS, then SGHMC"]),
+        tree_run(ALL["SGNUTS, then SGHMC"], path=path),
+    )
+    for rounds in (2, 7):  # before and after the change of kernel
+        drive(part, rounds, checkpoint=part.checkpoint, progress=False)
+        part = tree_run(ALL["SGNUTS, then SGHMC"], path=path)
+    resumed = contents(part)
+    assert resumed == contents(whole) and torch.equal(
+        part.chain.state.position, whole.chain.state.position
     )

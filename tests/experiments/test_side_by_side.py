@@ -4,22 +4,16 @@ chosen, that each method is run alone and all are put together, and what they lo
 
 import itertools
 import json
-from dataclasses import replace
 
 import pytest
 import torch
 from scipy import stats
 
-from booklib.runs.results import RESULTS, read_result, score
+from booklib.runs.results import RESULTS, read_result
 from experiments import (
     comparison,
-    held,
-    held_whole,
-    letters_report,
     load,
     mnist_more,
-    report_momentum,
-    small_start,
     uncertainty_control,
 )
 from experiments.__main__ import main
@@ -118,64 +112,6 @@ def test_the_learned_precisions_are_the_means_of_the_stored_ones():
     assert drawn.mean(0).tolist() == pytest.approx(
         uncertainty_control.LEARNED, rel=0.003
     )
-
-
-def test_the_controls_differ_from_the_rivals_by_the_prior_alone():
-    rivals, controls = (
-        {name: plan for name, [plan] in module.settings(FULL, small=False).items()}
-        for module in (mnist_more, uncertainty_control)
-    )
-    fixed, learned = controls.values()
-    momentum = rivals["SGD with momentum"]
-    assert fixed == rivals["SGHMC"].but(prior=momentum.prior)
-    assert replace(learned, prior=momentum.prior) == momentum
-
-
-def test_small_starts_differ_from_the_reported_ones_by_the_start():
-    uniform = letters_report.settings(FULL, small=False)
-    small = small_start.settings(FULL, small=False)
-    names = {"SGHMC, noise as programmed": "SGHMC, as programmed", "SGHMC": "SGHMC"}
-    for ours, theirs in names.items():
-        [plan], [other] = small[ours], uniform[theirs]
-        assert plan == other.but(start="fan-in")
-
-
-def test_the_whole_figure_8_is_held_and_longer():
-    for (name, [plan]), (other, [short]) in zip(
-        held_whole.settings(FULL, small=False).items(),
-        held.settings(FULL, small=False).items(),
-        strict=True,
-    ):
-        size = {"rounds": 900, "burn_in": 99, "record_every": 25}
-        assert name == other and plan == short.but(**size)
-
-
-def test_a_look_at_validation_digits_is_at_the_last_network_and_at_those_kept(
-    tmp_path, monkeypatch
-):
-    options = Options(tmp_path, tmp_path, True, seeds=2, progress=False)
-    prepared = report_momentum.EXPERIMENT.prepare(options)
-    few = {
-        name: part(getattr(prepared, name), slice(None, None, 20))
-        for name in ("train", "validation", "test")
-    }
-    prepared, seen = prepared._replace(**few), []
-    monkeypatch.setattr(
-        comparison, "mistakes", lambda one, prepared: seen.append(one) or {}
-    )
-    [plan] = next(iter(report_momentum.settings(prepared, True).values()))
-    plan = plan.but(**SIZE, keep_every=1)
-    looks = {"look": comparison.mistakes}
-    list(comparison.compare_side_by_side({"one": [plan]}, prepared, options, **looks))
-    for one in seen:
-        found = report_momentum.validate(one, prepared)["validation"]
-        posterior, (inputs, targets) = one.chain.posterior, prepared.validation
-        kept = torch.stack(one.reservoir)
-        for name, positions in {"last": one.position, "kept": kept}.items():
-            each = posterior.predict(positions, inputs).double()
-            expected = score(each.mean(0), targets)
-            assert found[name] == pytest.approx(expected, abs=2e-6)
-    assert len(seen) == 2
 
 
 def errors(result: dict, method: str, use: str) -> list[float]:

@@ -2,7 +2,6 @@
 and what a resume does.
 """
 
-import json
 from functools import partial
 
 import pytest
@@ -10,10 +9,9 @@ import torch
 
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs.held import HeldMinibatch
-from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
+from booklib.runs.plans import Hamiltonian, HeadStart, Plan, Prior
 from booklib.scores.prediction import error_rate
-from experiments import trees, trees_fashion, trees_hybrid, trees_program
-from experiments.__main__ import main
+from experiments import trees, trees_hybrid, trees_program
 from experiments.program_trees import ProgramTrees
 from experiments.sgnuts import methods
 from experiments.study import Options, Prepared
@@ -88,66 +86,6 @@ def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
         assert [gradients for _, _, gradients in seen] == list(range(1, 13))
 
 
-def test_only_what_is_averaged_is_predicted(monkeypatch):
-    monkeypatch.setattr(trees, "WARM_UPS", (1,))
-    calls, run = [], epoch_run(SGHMC_PLAN)
-    predict = type(run.chain.posterior).log_predict
-    monkeypatch.setattr(
-        type(run.chain.posterior),
-        "log_predict",
-        lambda *given: calls.append(run.done) or predict(*given),
-    )
-    run.go(progress=False)
-    assert calls == [5, 6, 7, 8]
-
-
-@pytest.mark.parametrize("plan", [SGHMC_PLAN, HYBRID], ids=lambda plan: plan.method)
-def test_a_resumed_run_is_the_uninterrupted_one(plan, tmp_path):
-    def without_clocks(run):
-        result = run.go(progress=False)
-        for line in [result, *result["epochs"]]:
-            del line["processor_seconds"]
-        return {**result, "made": None}
-
-    path = tmp_path / "run.pt"
-    whole, part = epoch_run(plan), epoch_run(plan, path=path)
-    for rounds in (2, 7):  # within the first epoch, and after the change of kernel
-        drive(part, rounds, checkpoint=part.checkpoint, progress=False)
-        part = epoch_run(plan, path=path)
-    assert without_clocks(part) == without_clocks(whole)
-    assert torch.equal(part.chain.state.position, whole.chain.state.position)
-
-
-def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(trees, "settings", lambda small: [SGHMC_PLAN, HYBRID, REPORTED])
-    prepare = lambda given: PREPARED._replace(folder=given.folder("trees"))
-    monkeypatch.setattr(trees, "EXPERIMENT", trees.EXPERIMENT._replace(prepare=prepare))
-    precision = torch.get_float32_matmul_precision()
-    try:
-        assert (
-            main(["run", "trees", "--small", "--seeds", "2", "--runs", str(tmp_path)])
-            == 0
-        )
-        assert torch.get_float32_matmul_precision() == "highest"
-    finally:
-        torch.set_float32_matmul_precision(precision)
-    result = json.loads((tmp_path / "trees-small.json").read_text())
-    assert {
-        method: [run["plan"]["seed"] for run in runs]
-        for method, runs in result["runs"].items()
-    } == {plan.method: [0, 1] for plan in (SGHMC_PLAN, HYBRID, REPORTED)}
-
-
-def test_the_small_version_is_ready(tmp_path):
-    options = Options(
-        data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False
-    )
-    prepared = trees.prepare(options)
-    for plan in trees.settings(small=True):
-        run = epoch_run(plan, prepared=prepared)
-        assert run.chain.gradients_per_round == 10 and plan.rounds in (10, 260)
-
-
 def test_the_program_s_trees_go_through_epochs(tmp_path, monkeypatch):
     """A finished run is not run again."""
     small = [
@@ -204,9 +142,17 @@ def test_an_epoch_of_the_program_begins_with_the_energy_of_all_data():
     assert seen == [energy, *[0.0] * 7, energy, *[0.0] * 7]
 
 
-def test_trees_on_clothes_are_ours(tmp_path):
-    options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
-    [small], [plan] = (trees_fashion.settings(small) for small in (True, False))
-    run = epoch_run(small, prepared=trees_fashion.prepare(options))
-    assert run.chain.gradients_per_round == small.rounds == 10
-    assert isinstance(plan.kernel, Trees) and plan.kernel.held and plan.rounds == 300
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
+    def without_clocks(run):
+        result = run.go(progress=False)
+        for line in [result, *result["epochs"]]:
+            del line["processor_seconds"]
+        return {**result, "made": None}
+
+    path = tmp_path / "run.pt"
+    whole, part = epoch_run(HYBRID), epoch_run(HYBRID, path=path)
+    for rounds in (2, 7):  # within the first epoch, and after the change of kernel
+        drive(part, rounds, checkpoint=part.checkpoint, progress=False)
+        part = epoch_run(HYBRID, path=path)
+    assert without_clocks(part) == without_clocks(whole)
+    assert torch.equal(part.chain.state.position, whole.chain.state.position)

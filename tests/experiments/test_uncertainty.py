@@ -10,7 +10,6 @@ from booklib.models.networks import multilayer_perceptron
 from booklib.runs.predictions import turned
 from booklib.runs.results import ExperimentError, score
 from booklib.scores.prediction import (
-    area_under_roc,
     predictive_entropy,
     rejection_curve,
 )
@@ -19,15 +18,6 @@ from experiments.comparison import run_file
 from sgmc.door.running import drive
 from sgmc.posteriors import NetworkPosterior
 from tests.booklib.runs.test_runs import PLANS, make
-
-
-def test_area_under_roc_counts_pairs(generator):
-    inside = torch.randint(6, (40,), generator=generator).double()
-    outside = torch.randint(2, 9, (50,), generator=generator).double()
-    pairs = outside[:, None] - inside
-    expected = ((pairs > 0).double() + 0.5 * (pairs == 0)).mean()
-    assert abs(area_under_roc(inside, outside) - float(expected)) < 1e-12
-    assert area_under_roc(inside, inside) == 0.5
 
 
 def test_rejection_drops_the_least_sure(generator):

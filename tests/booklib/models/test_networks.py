@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from booklib.models.networks import (
-    ACTIVATIONS,
     convolutional_network,
     multilayer_perceptron,
 )
@@ -33,48 +32,6 @@ def test_a_network_is_its_layers_written_out(activation, function, generator):
         + last.bias
     )
     torch.testing.assert_close(network(inputs), expected)
-
-
-def test_without_hidden_layers_it_is_a_linear_map_and_the_default_is_relu():
-    assert [type(layer) for layer in multilayer_perceptron([4, 3])] == [nn.Linear]
-    assert [type(layer) for layer in multilayer_perceptron([4, 5, 3])] == [
-        nn.Linear,
-        nn.ReLU,
-        nn.Linear,
-    ]
-    assert set(ACTIVATIONS) == {"relu", "sigmoid", "tanh"}
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        [],
-        [4],
-        [4, 0, 3],
-        [4, -1],
-        [4, 2.5, 3],
-        [4, True],
-        ["4", "3"],
-        4,
-        None,
-        torch.tensor([4, 3]),
-    ],
-    ids=str,
-)
-def test_bad_sizes_are_refused(sizes):
-    with pytest.raises(
-        ValueError,
-        match=r"sizes.*positive",
-    ):
-        multilayer_perceptron(sizes)
-
-
-def test_an_unknown_activation_is_refused():
-    with pytest.raises(
-        ValueError,
-        match=r"activation.*'gelu'",
-    ):
-        multilayer_perceptron([4, 3], "gelu")
 
 
 @pytest.mark.parametrize("normalisation", [None, "group", "batch"])
@@ -114,45 +71,3 @@ def test_a_convolutional_network_is_its_layers_written_out(normalisation, genera
         features = nn.functional.max_pool2d(features, 2)
     expected = last(torch.tanh(third(features.flatten(1))))
     torch.testing.assert_close(network(images.flatten(1)), expected)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"shape": (3, 30, 32)},
-            r"\bshape.*channels.*\(3, 30, 32\)",
-        ),
-        (
-            {"shape": 32},
-            r"\bshape.*channels.*\b32\b",
-        ),
-        (
-            {"channels": (32, 16, 8)},
-            r"channels.*\(32, 16, 8\)",
-        ),
-        (
-            {"channels": 16},
-            r"channels.*\b16\b",
-        ),
-        ({"hidden": 0}, r"hidden.*\b0\b"),
-        (
-            {"classes": 2.5},
-            r"classes.*\b2\.5\b",
-        ),
-        ({"kernel_size": 4}, r"kernel_size.*\b4\b"),
-        (
-            {"kernel_size": -1},
-            r"kernel_size.*-1\b",
-        ),
-        ({"activation": "gelu"}, r"activation.*gelu"),
-        (
-            {"normalisation": "layer"},
-            r"normalisation.*'layer'",
-        ),
-    ],
-    ids=str,
-)
-def test_bad_settings_of_a_convolutional_network_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        convolutional_network(**{"shape": (3, 32, 32), **settings})

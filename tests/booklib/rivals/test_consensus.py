@@ -274,29 +274,19 @@ def test_the_bytes_of_a_shard_are_those_of_its_examples():
     assert 500 * 4 * 8 < serialized_size(parts[0]) < 500 * 4 * 8 + 8_000
 
 
-def test_refusals():
+def test_what_does_not_belong_together_is_refused():
     parts = [Draws(torch.randn(10, 2, 3)) for _ in range(2)]
     with pytest.raises(ValueError, match=r"3 draws.*3 coordinates"):
         weighted_average([Draws(torch.randn(3, 2, 3)) for _ in range(2)])
     with pytest.raises(ValueError, match=r"part 1 .*invert"):
         moments([parts[0], Draws(torch.zeros(10, 2, 3))])
-    for average in (moments, weighted_average):
-        with pytest.raises(ValueError, match=r"parts.*list of Draws.*\(10, 2, 3\)"):
-            average(parts[0].samples)
-        with pytest.raises(ValueError, match=r"part 1 of parts.*Draws.*\(10, 2, 3\)"):
-            average([parts[0], parts[1].samples])
-        with pytest.raises(ValueError, match=r"one shape.*part 1.*\(9, 2, 3\)"):
-            average([parts[0], Draws(torch.randn(9, 2, 3))])
-        with pytest.raises(ValueError, match=r"part 0 of parts.*one tensor.*'b'"):
-            average([Draws({"b": torch.ones(10, 2, 3)})])
+    with pytest.raises(ValueError, match=r"one shape.*part 1.*\(9, 2, 3\)"):
+        weighted_average([parts[0], Draws(torch.randn(9, 2, 3))])
     with pytest.raises(ValueError, match=r"sum I.*2\.0"):  # the posterior twice
         weighted_average(parts, torch.eye(3).repeat(2, 1, 1))
-    skewed = torch.tensor([[[1.0, 0.5], [0.0, 1.0]]])
-    for wrong in (skewed, -torch.eye(2)[None], torch.ones(1, 2, 3)):
+    for wrong in (torch.tensor([[[1.0, 0.5], [0.0, 1.0]]]), -torch.eye(2)[None]):
         with pytest.raises(ValueError, match=r"covariances must be symmetric"):
             gaussian_product(torch.zeros(1, 2), wrong)
-    with pytest.raises(ValueError, match=r"means and covariances.*\(2, 2\)"):
-        gaussian_product(torch.zeros(2, 2), torch.eye(2)[None])
     drawn = candidates(Gaussian.standard(1), 5, 2)
     with pytest.raises(ValueError, match=r"seed must be a whole number.*'0'"):
         candidates(Gaussian.standard(1), 5, 2, seed="0")
@@ -304,8 +294,6 @@ def test_refusals():
         reweight(parts[0], [torch.zeros(10, 2)])
     with pytest.raises(ValueError, match=r"part 1 of parts.*\(5, 2\).*\(5, 1\)"):
         reweight(drawn, [torch.zeros(5, 2), torch.zeros(5, 1)])
-    for wrong in (math.nan, -math.inf):
-        with pytest.raises(ValueError, match=r"10 of 10.*NaN"):
+    for wrong, named in ((math.nan, "NaN"), (math.inf, "finite energy")):
+        with pytest.raises(ValueError, match=named):
             reweight(drawn, [torch.full((5, 2), wrong)])
-    with pytest.raises(ValueError, match=r"finite energy"):
-        reweight(drawn, [torch.full((5, 2), math.inf)])

@@ -238,56 +238,6 @@ def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterio
         assert_covariance(wide.samples - posterior.mean, posterior.covariance)
 
 
-@pytest.mark.parametrize(
-    ("noise", "kind", "message"),
-    [
-        (
-            NOISE,
-            "block",
-            r"\bkind.*'block'",
-        ),
-        (
-            0.0,
-            "scalar",
-            r"noise_variance.*inverse.*'scalar'",
-        ),
-        (torch.zeros(2, 2), "scalar", r"noise_variance.*inverse.*'scalar'"),
-        (
-            torch.tensor([1.0, 0.0]),
-            "diagonal",
-            r"noise_variance.*inverse.*'diagonal'",
-        ),
-        (
-            torch.tensor([1.0, 0.0]),
-            "full",
-            r"noise_variance.*inverse.*'full'",
-        ),
-        (torch.ones(2, 2), "full", r"noise_variance.*inverse"),
-        (
-            torch.ones(2, 2, dtype=DOUBLE) + 3e-16 * torch.eye(2),
-            "full",
-            r"noise_variance.*inverse",
-        ),
-        (-1.0, "scalar", r"noise_variance.*negative"),
-        (
-            torch.tensor([[1.0, 2.0], [2.0, 1.0]]),
-            "diagonal",
-            r"noise_variance.*negative",
-        ),
-        (
-            torch.tensor([[1.0, 2.0], [0.0, 1.0]]),
-            "full",
-            r"noise_variance.*matrix.*symmetric",
-        ),
-        ([1.0], "scalar", r"noise_variance.*tensor"),
-    ],
-    ids=str,
-)
-def test_bad_input_is_refused(noise, kind, message):
-    with pytest.raises(ValueError, match=message):
-        constant_sgd(noise, kind)
-
-
 def test_a_noise_of_few_directions_does_for_the_simpler_kinds():
     assert constant_sgd(torch.ones(2, 2), "scalar").mass == 0.5
     assert torch.equal(

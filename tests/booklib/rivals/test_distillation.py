@@ -195,41 +195,11 @@ def test_a_linear_student_of_a_regression_comes_to_the_mean_of_the_draws_and_no_
 @pytest.mark.parametrize(
     ("targets", "module", "message"),
     [
-        (
-            torch.tensor([[0.7, 0.7]] * 4),
-            nn.Linear(4, 2),
-            r"targets.*classes",
-        ),
-        (
-            torch.tensor([0, 1, 0, 1]),
-            nn.Linear(4, 2),
-            r"targets.*\(N, classes\)",
-        ),
-        (
-            torch.full((4, 2), 0.5, dtype=DOUBLE),
-            nn.Linear(4, 2),
-            r"targets.*inputs.*\bdtype.*torch.float32.*torch.float64",
-        ),
-        (
-            torch.full((4, 2), 0.5),
-            nn.Linear(4, 3),
-            r"module.*\(3,\)",
-        ),
-        (
-            torch.full((4, 2), 0.5),
-            nn.Sequential(nn.Linear(4, 2), nn.Softmax(-1)),
-            r"module.*softmax",
-        ),
+        (torch.tensor([[0.7, 0.7]] * 4), nn.Linear(4, 2), r"targets.*classes"),
+        (torch.tensor([0, 1, 0, 1]), nn.Linear(4, 2), r"targets.*\(N, classes\)"),
+        (torch.full((4, 2), 0.5), nn.Linear(4, 3), r"module.*\(3,\)"),
     ],
 )
 def test_targets_that_do_not_suit_are_refused(targets, module, message):
     with pytest.raises(ValueError, match=message):
         NetworkPosterior(module, torch.zeros(4, 4), targets, likelihood=SoftTargets())
-
-
-def test_draws_of_functions_teach_nothing(teacher):
-    with pytest.raises(ValueError, match=r"draws.*one tensor.*'b'.*without collect"):
-        lessons(teacher, Draws({"b": torch.zeros(5, 2, 1)}), teacher.data[0])
-    with pytest.raises(ValueError, match=r"noise_std.*at least 0.*-1"):
-        draws = Draws(torch.zeros(1, 1, teacher.dim))
-        lessons(teacher, draws, teacher.data[0], copies=1, noise_std=-1)

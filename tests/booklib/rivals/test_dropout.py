@@ -1,16 +1,13 @@
 """Monte Carlo dropout, against its closed form in linear regression."""
 
 import itertools
-import math
 
 import pytest
 import torch
 
 from booklib.rivals import dropout
 from booklib.rivals.dropout import _units_of_network, masked_gradient
-from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
-from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
@@ -183,56 +180,3 @@ def test_minibatches_of_a_network_are_scaled_to_all_the_data():
     torch.testing.assert_close(
         each.mean(0), masked_gradient(posterior, weights, mask, rates, units, None)
     )
-
-
-def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
-        dropout(
-            DoubleWell(),
-            torch.zeros(1, 1) + 0.1,
-            1,
-            rate=0.1,
-            num_steps=40,
-            learning_rate=1e30,
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"rate": 1},
-            r"\brate.*weights.*\b1\b",
-        ),
-        ({"rate": 0.0}, r"\brate.*\b0\b"),
-        ({"rate": math.nan}, r"\brate\b"),
-        ({"num_samples": 0}, r"num_samples.*\b0\b"),
-        ({"num_steps": 0}, r"num_steps.*\b0\b"),
-        ({"potential": None}, r"potential.*None"),
-        (
-            {"rate": [0.5, 0.5]},
-            r"\brate.*potential.*\[0.5, 0.5\]",
-        ),
-        ({"rate": [0.0, 0.0]}, r"\brate\b"),
-        ({"rate": "0.5"}, r"\brate.*0.5"),
-        (
-            {
-                "potential": network(),
-                "position": torch.zeros(1, 15).double(),
-                "rate": [0.5, 0.5, 0.5],
-            },
-            r"\brate.*\b2\b.*layers",
-        ),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_bad_input_is_refused(change, message):
-    arguments = {
-        "potential": Gaussian.standard(2),
-        "position": torch.zeros(1, 2),
-        "num_samples": 1,
-        "rate": 0.5,
-        "num_steps": 1,
-    }
-    with pytest.raises(ValueError, match=message):
-        dropout(**(arguments | change))

@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 
 from booklib.rivals import ensemble
 from booklib.rivals.ensembles import adversarial_gradient
-from sgmc.door.sampling import DivergenceError
 from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior
@@ -192,16 +191,6 @@ def test_adversarial_training_has_the_closed_form_of_a_worse_residual():
     )
 
 
-def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
-        ensemble(
-            DoubleWell(),
-            torch.tensor([[0.5], [-0.5]]),
-            num_steps=40,
-            learning_rate=1e30,
-        )
-
-
 def laplace_prior():
     return Posterior(
         lambda position: -position.abs().sum(-1),
@@ -214,64 +203,14 @@ def laplace_prior():
 @pytest.mark.parametrize(
     ("potential", "change", "message"),
     [
-        (
-            DoubleWell(),
-            {"position": torch.zeros(1, 1)},
-            r"position.*ensemble.*two",
-        ),
-        (
-            DoubleWell(),
-            {"position": torch.ones(3, 1)},
-            r"position.*members.*mode",
-        ),
-        (
-            DoubleWell(2),
-            {},
-            r"position.*coordinates.*potential.*\b2\b",
-        ),
-        (
-            DoubleWell(),
-            {"num_steps": 0},
-            r"num_steps.*\b0\b",
-        ),
-        (
-            DoubleWell(),
-            {"adversarial": -0.1},
-            r"adversarial.*-0\.1\b",
-        ),
-        (
-            DoubleWell(),
-            {"adversarial": 0.1},
-            r"potential.*NetworkPosterior.*inputs.*adversarial",
-        ),
-        (
-            DoubleWell(),
-            {"learning_rate": -1.0},
-            r"learning_rate.*-1\b",
-        ),
-        (
-            Gaussian.standard(1),
-            {"anchors": torch.zeros(2, 1)},
-            r"anchors.*potential",
-        ),
-        (
-            laplace_prior(),
-            {"anchors": torch.ones(2, 1)},
-            r"anchors.*Gaussian",
-        ),
-        (
-            laplace_prior(),
-            {"anchors": torch.ones(3, 1)},
-            r"anchors.*\(3, 1\)",
-        ),
-        (
-            laplace_prior(),
-            {"anchors": [1.0]},
-            r"anchors.*tensor",
-        ),
+        (DoubleWell(), {"position": torch.ones(3, 1)}, r"position.*members.*mode"),
+        (DoubleWell(), {"adversarial": 0.1}, r"potential.*NetworkPosterior"),
+        (Gaussian.standard(1), {"anchors": torch.zeros(2, 1)}, r"anchors.*potential"),
+        (laplace_prior(), {"anchors": torch.ones(2, 1)}, r"anchors.*Gaussian"),
+        (laplace_prior(), {"anchors": torch.ones(3, 1)}, r"anchors.*\(3, 1\)"),
     ],
 )
-def test_bad_input_is_refused(potential, change, message):
+def test_what_does_not_belong_together_is_refused(potential, change, message):
     with pytest.raises(ValueError, match=message):
         ensemble(
             potential,

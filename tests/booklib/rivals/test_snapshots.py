@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from booklib.rivals import snapshots
-from sgmc.door.sampling import DivergenceError
-from sgmc.targets import DoubleWell, Gaussian
+from sgmc.targets import Gaussian
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
 
@@ -55,38 +54,3 @@ def test_with_minibatches_snapshots_lie_about_the_mean_closer_than_the_posterior
     z = z_of_mean(draws.samples[1], posterior.mean)
     assert z.abs().max() < z_bound(3), z
     assert (draws.samples[1].var(0) < 0.1 * posterior.covariance.diagonal()).all()
-
-
-def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
-        snapshots(
-            DoubleWell(), torch.ones(1, 1) + 0.5, 2, cycle_length=40, learning_rate=1e3
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"cycle_length": 0}, r"cycle_length.*\b0\b"),
-        ({"num_samples": 0}, r"num_samples.*\b0\b"),
-        ({"learning_rate": 0.0}, r"learning_rate.*\b0\b"),
-        ({"momentum_decay": 0.0}, r"momentum_decay.*\b0\b"),
-        (
-            {"momentum_decay": 1.5},
-            r"momentum_decay.*at most 1.*\b1\.5\b",
-        ),
-        ({"potential": "well"}, r"potential.*well"),
-        ({"checkpoint": 3}, r"checkpoint.*\b3\b"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_bad_input_is_refused(change, message):
-    arguments = {
-        "potential": DoubleWell(),
-        "position": torch.zeros(1, 1),
-        "num_samples": 1,
-        "cycle_length": 5,
-        "learning_rate": 0.1,
-    }
-    with pytest.raises(ValueError, match=message):
-        snapshots(**(arguments | change))

@@ -2,7 +2,6 @@
 closed form.
 """
 
-import pytest
 import torch
 
 from booklib.rivals import swag
@@ -78,39 +77,3 @@ def test_on_a_gaussian_it_is_half_of_the_law_of_gradient_descent():
     assert_covariance(swag(iterates, 20, rank=length).samples, expected)
     # far from the target itself
     assert (expected - target.potential.covariance).abs().max() > 0.2
-
-
-@pytest.mark.parametrize(
-    ("draws", "settings", "message"),
-    [
-        (
-            Draws({"loss": torch.zeros(5, 2)}),
-            {},
-            r"\bdraws.*samples.*\['loss'\]",
-        ),
-        (
-            Draws(torch.zeros(5, 2)),
-            {},
-            r"\bdraws.*samples.*\[5, 2\]",
-        ),
-        (
-            Draws(torch.zeros(5, 2, 3)),
-            {"rank": 1},
-            r"\brank.*\b1\b",
-        ),
-        (
-            Draws(torch.zeros(5, 2, 3)),
-            {"rank": 6},
-            r"\brank.*\b5\b",
-        ),
-        (
-            Draws(torch.zeros(5, 2, 3)),
-            {"num_samples": 0, "rank": 2},
-            r"num_samples.*\b0\b",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_input_is_refused(draws, settings, message):
-    with pytest.raises(ValueError, match=message):
-        swag(draws, **({"num_samples": 3} | settings))

@@ -158,27 +158,6 @@ def test_a_gram_in_single_precision_will_do(generator):
     assert torch.equal(single.samples, exact.samples)
 
 
-def test_more_draws_than_there_are_is_refused():
-    draws = Draws(torch.zeros(3, 2, 2))
-    with pytest.raises(ValueError, match=r"number.*\b7\b.*\b6\b"):
-        herd(draws, 7, torch.eye(6))
-    with pytest.raises(ValueError, match=r"number.*\b7\b.*\b6\b"):
-        thin(draws, 7)
-
-
-@pytest.mark.parametrize("number", [0, -1, 2.0])
-def test_no_draws_are_none_to_keep(number):
-    draws = Draws(torch.zeros(3, 2, 2))
-    for choose in (thin, lambda *given: herd(*given, torch.eye(6))):
-        with pytest.raises(ValueError, match=rf"number must be.*at least 1.*{number}"):
-            choose(draws, number)
-
-
-def test_a_gram_of_other_draws_is_refused():
-    with pytest.raises(ValueError, match=r"gram must be \(6, 6\).*\(5, 5\)"):
-        herd(Draws(torch.zeros(3, 2, 2)), 2, torch.eye(5))
-
-
 @pytest.mark.parametrize("number", [100, 25, 10])
 def test_draws_of_all_chains_are_kept_where_their_number_divides_the_stride(number):
     """Chains in four places, whose mean is 1.5."""

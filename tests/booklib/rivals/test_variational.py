@@ -8,9 +8,6 @@ import torch
 from booklib.rivals import variational
 from booklib.rivals.variational import bound_gradient
 from sgmc.door.sampling import DivergenceError
-from sgmc.posteriors import NetworkPosterior
-from sgmc.potentials import Potential
-from sgmc.predictions import average_predictions
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
@@ -230,25 +227,6 @@ def test_the_noise_of_a_gradient_moves_no_optimum():
     assert z.abs().max() < z_bound(4), z
 
 
-def test_draws_of_a_network_go_where_those_of_chains_go(generator):
-    inputs = torch.randn(60, 4, generator=generator)
-    posterior = NetworkPosterior(
-        torch.nn.Linear(4, 3),
-        inputs,
-        inputs[:, :3].argmax(-1),
-        prior_variance=10.0,
-        batch_size=20,
-    )
-    draws = variational(
-        posterior, torch.zeros(2, posterior.dim), 20, num_steps=200, learning_rate=0.05
-    )
-    probabilities = average_predictions(
-        lambda position: posterior.predict(position, inputs), draws.samples
-    ).mean(0)
-    # a third by chance
-    assert (probabilities.argmax(-1) == posterior.data[1]).double().mean() > 0.8
-
-
 def test_the_same_seed_gives_the_same_draws_and_another_one_others(regression):
     one, same, other = (
         variational(
@@ -272,27 +250,6 @@ def test_large_spreads_are_good_starts():
     assert float(draws.statistics["std"][0]) == pytest.approx(200)
 
 
-def test_a_stop_keeps_what_was_reached(regression):
-    class Stopped(Potential):
-        calls = 0
-
-        def energy(self, position):
-            return 0.5 * position.square().sum(-1)
-
-        def gradient(self, position):
-            self.calls += 1
-            if self.calls == 20:
-                raise KeyboardInterrupt
-            return position
-
-    with pytest.warns(
-        UserWarning,
-        match=r"interrupted.*100",
-    ):
-        draws = variational(Stopped(), torch.ones(2, 1), 5, num_steps=100)
-    assert not draws.complete and draws.samples.shape == (5, 2, 1)
-
-
 def test_a_divergence_is_told():
     with pytest.raises(
         DivergenceError,
@@ -301,55 +258,3 @@ def test_a_divergence_is_told():
         variational(
             DoubleWell(), torch.zeros(1, 1), 1, num_steps=100, learning_rate=1e30
         )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"potential": None},
-            r"potential.*NoneType",
-        ),
-        (
-            {"position": torch.zeros(2)},
-            r"position.*\(2,\)",
-        ),
-        (
-            {"position": torch.zeros(1, 3)},
-            r"position.*coordinates.*potential.*\b2\b",
-        ),
-        (
-            {"num_samples": 0},
-            r"num_samples.*\b0\b",
-        ),
-        (
-            {"num_steps": 0},
-            r"num_steps.*\b0\b",
-        ),
-        (
-            {"num_draws": 0},
-            r"num_draws.*\b0\b",
-        ),
-        (
-            {"learning_rate": 0.0},
-            r"learning_rate.*\b0\.0\b",
-        ),
-        ({"initial_std": 0.0}, r"initial_std.*\b0\.0\b"),
-        ({"alpha": math.inf}, r"\balpha.*inf"),
-        (
-            {"alpha": 0.5},
-            r"\balpha.*num_draws.*\b1\b.*Rényi",
-        ),
-        ({"seed": -(2**64)}, r"\bseed.*whole"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_bad_input_is_refused(change, message):
-    arguments = {
-        "potential": Gaussian.standard(2),
-        "position": torch.zeros(1, 2),
-        "num_samples": 1,
-        "num_steps": 1,
-    } | change
-    with pytest.raises(ValueError, match=message):
-        variational(**arguments)

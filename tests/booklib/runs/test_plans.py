@@ -30,40 +30,6 @@ NONE = Plan(Langevin(1e-3), rounds=8, burn_in=2)
 TREES = Trees(1e-3, 0.1)
 
 
-@pytest.mark.parametrize(
-    ("plan", "change", "message"),
-    [
-        (MOMENTUM, {"start": "zero"}, "start must be one of .* 'zero'"),
-        (MOMENTUM, {"burn_in": 8}, "burn_in must .* less than rounds, 8, .* 8"),
-        (MOMENTUM, {"burn_in": -1}, "burn_in must .* -1"),
-        (MOMENTUM, {"keep_every": 0}, "keep_every"),
-        (MOMENTUM, {"record_every": 0}, "record_every"),
-        (MOMENTUM, {"average_every": (1, 0)}, "average_every"),
-        (MOMENTUM, {"schedule": Annealed(10.0, 0.5)}, "Annealed.* not for Hamiltonian"),
-        (NONE, {"kernel": TREES, "schedule": Falling()}, "Falling.* not for Trees"),
-        (
-            NONE,
-            {"kernel": HeadStart(TREES, 3), "schedule": Cooled(0.5)},
-            "Cooled.* not for HeadStart",
-        ),
-    ],
-)
-def test_plans_that_make_no_sense_are_refused(plan, change, message):
-    with pytest.raises(ValueError, match=message):
-        plan.but(**change)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.5])
-def test_a_share_out_of_its_range_is_refused(share):
-    with pytest.raises(ValueError, match=f"to must be a share .* {share}"):
-        Cooled(share)
-
-
-def test_a_setting_that_the_kernel_has_not_is_refused():
-    with pytest.raises(TypeError, match="num_steps"):
-        NONE.but(num_steps=3)
-
-
 def test_kernels_are_those_of_the_plan():
     momentum = MOMENTUM.but(
         temperature=0.5, num_steps=3, resample_every=7, noise_refresh=2
@@ -200,9 +166,3 @@ def test_the_steps_of_nesterov_are_those_of_torch():
     mine = walk(Nesterov(1e-3, 0.1), potential, start, 20)
     assert torch.allclose(mine, position.detach(), rtol=1e-10, atol=1e-12)
     assert (mine - start).norm() > 1e-3
-
-
-@pytest.mark.parametrize("decay", [0.0, 1.5])
-def test_a_decay_out_of_its_range_is_refused(decay):
-    with pytest.raises(ValueError, match=f"momentum_decay must .* {decay}"):
-        Nesterov(1e-3, decay)

@@ -2,12 +2,8 @@
 in a stream, and what is refused.
 """
 
-import gc
 import json
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
@@ -29,7 +25,6 @@ from booklib.runs.plans import (
 )
 from booklib.runs.results import ExperimentError, score, write_result
 from booklib.runs.run import KIND, Chain, DivergedError, Run, read_run
-from sgmc.checkpoints import CheckpointError
 from sgmc.door.running import drive
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
@@ -130,39 +125,6 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
     assert_same(contents(whole), contents(resumed))
 
 
-LONG = """  # which never comes to its end, however long it takes the test to kill it
-import sys
-from pathlib import Path
-from tests.booklib.runs import test_runs
-watch = lambda run: run.done == 99 and sys.stdin.read()
-run = test_runs.make(test_runs.long_plan(), Path(sys.argv[1]), watch=watch)
-run.checkpoint.every = 0.0
-run.go(progress=False)
-"""
-
-
-def long_plan():
-    return PLANS["SGHMC, precisions drawn"].but(rounds=100)
-
-
-@pytest.mark.slow
-def test_a_run_killed_by_the_system_resumes_bit_for_bit(tmp_path):
-    path = tmp_path / "run.pt"
-    process = subprocess.Popen(
-        [sys.executable, "-c", LONG, str(path)], stdin=subprocess.PIPE
-    )
-    while not path.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert 0 < read_run(path)["done"] < 100
-    resumed, whole = make(long_plan(), path), make(long_plan())
-    resumed.go(progress=False)
-    whole.go(progress=False)
-    assert_same(contents(whole), contents(resumed))
-
-
 def test_a_run_that_is_interrupted_finishes_its_round_saves_it_and_goes_on(
     tmp_path, recwarn
 ):
@@ -247,29 +209,6 @@ def test_the_reservoir_counts_from_the_burn_in(monkeypatch):
     )
 
 
-def test_memory_does_not_grow_with_the_networks_averaged(tmp_path):
-    held, stored = [], []
-    for rounds in (20, 60):
-        plan = PLANS["SGHMC, precisions drawn"].but(
-            rounds=rounds,
-            keep_every=rounds // 2 - 1,
-            record_every=1000,
-        )
-        run = make(plan, tmp_path / f"{rounds}.pt")
-        run.go(progress=False)
-        gc.collect()
-        held.append(
-            sum(
-                thing.numel()
-                for thing in gc.get_objects()
-                if type(thing) is torch.Tensor
-            )
-        )
-        stored.append((tmp_path / f"{rounds}.pt").stat().st_size)
-    # less than one prediction
-    assert held[0] == held[1] and abs(stored[1] - stored[0]) < 300
-
-
 def test_falling_steps_weigh_the_average(monkeypatch):
     plan = PLANS["SGHMC, precisions drawn"].but(
         method="SGLD",
@@ -298,17 +237,6 @@ def test_falling_steps_weigh_the_average(monkeypatch):
         rtol=1e-12,
         atol=0,
     )
-
-
-def test_an_online_noise_estimate_survives_a_resume(tmp_path):
-    plan = PLANS["SGHMC, precisions drawn"].but(minibatches=Fresh(), noise_refresh=3)
-    whole, part = make(plan), make(plan, tmp_path / "run.pt")
-    whole.go(progress=False)
-    drive(part, 3, checkpoint=part.checkpoint, progress=False)
-    resumed = make(plan, tmp_path / "run.pt")
-    resumed.go(progress=False)
-    assert_same(contents(whole), contents(resumed))
-    assert whole.chain.state.noise_variance.shape == (1, whole.chain.posterior.dim)
 
 
 def test_the_prior_changes_once_a_round_and_only_where_it_is_drawn():
@@ -351,52 +279,6 @@ def test_a_resume_with_other_settings_is_refused(changed, message, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_corrupt_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "run.pt"
-    make(PLANS["SGD"], path).go(progress=False)
-    whole = bytearray(path.read_bytes())
-    whole[len(whole) // 2] ^= 1  # a bit that flipped
-    for content in (b"nothing", bytes(whole)):
-        path.write_bytes(content)
-        with pytest.raises(
-            CheckpointError, match=r"run.pt is corrupt .*; delete it to start anew"
-        ):
-            make(PLANS["SGD"], path).go(progress=False)
-        with pytest.raises(CheckpointError, match=r"run.pt is corrupt"):
-            read_run(path)
-        assert path.read_bytes() == content
-
-
-def test_the_checkpoint_of_something_else_is_refused(tmp_path):
-    path = tmp_path / "run.pt"
-    written(path, {"kernel": "SGHMC"}, {"done": 3})
-    with pytest.raises(
-        CheckpointError, match=r"run.pt belongs to a run with another kind of file"
-    ):
-        make(PLANS["SGD"], path).go(progress=False)
-    with pytest.raises(
-        ExperimentError,
-        match=r"nowhere.pt is missing: run the experiment that writes it first",
-    ):
-        read_run(tmp_path / "nowhere.pt")
-
-
-@pytest.mark.parametrize("entry", ["made", "walk", "settings", "done"])
-def test_a_checkpoint_without_an_entry_is_refused(entry, tmp_path):
-    path = tmp_path / "run.pt"
-    make(PLANS["SGD"], path).go(progress=False)
-    content = read_run(path)
-    written(path, KIND, {key: value for key, value in content.items() if key != entry})
-    with pytest.raises(
-        ExperimentError,
-        match=(
-            f"run.pt lacks {entry}: it is no run's file, delete it to start that run "
-            "anew"
-        ),
-    ):
-        make(PLANS["SGD"], path).go(progress=False)
-
-
 def test_further_averages_are_of_every_so_many_networks():
     """After two rounds of burn-in: six networks in a row, and every third; of every
     ninth there is none.
@@ -436,25 +318,6 @@ def test_a_run_that_is_older_than_a_setting_had_its_default(tmp_path):
         make(PLANS["SGD"].but(average_every=(2,)), path).go(progress=False)
 
 
-def test_seconds_go_on_where_they_stopped(tmp_path):
-    part = make(PLANS["SGD"], tmp_path / "run.pt")
-    part.advance()
-    # more than any machine needs for the rest
-    part.seconds = part.processor_seconds = part.walking_seconds = 1e9
-    part.checkpoint.open(part.settings())
-    part.checkpoint.save(part.state_dict())
-    resumed = make(PLANS["SGD"], tmp_path / "run.pt")
-    result = resumed.go(progress=False)
-    assert all(
-        1e9 <= seconds < 2e9
-        for seconds in (
-            result["processor_seconds"],
-            result["seconds"],
-            resumed.walking_seconds,
-        )
-    )
-
-
 def test_a_learning_rate_that_diverges_is_named_at_once():
     rounds = []
     with pytest.raises(
@@ -490,14 +353,6 @@ def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
     )
     run.advance()
     assert run.scores(run.last)[1] == 200.0
-
-
-def test_a_run_is_watched_after_each_round():
-    seen = []
-    make(
-        PLANS["SGD"], watch=lambda run: seen.append((run.done, run.chain.num_gradients))
-    ).go(progress=False)
-    assert seen == [(round, 8 * round) for round in range(1, 9)]
 
 
 def test_result_files_are_plain_json(tmp_path):
@@ -629,14 +484,6 @@ def test_a_held_minibatch_serves_the_steps_of_a_sample_and_every_sample_has_its_
     assert torch.equal(samples[5][0], Fresh().indices(40, 5, 1, 3, step=5)[0])
 
 
-def test_minibatches_belong_to_the_seed(monkeypatch):
-    firsts = []
-    for seed in (0, 0, 1):
-        with monkeypatch.context() as patch:
-            firsts.append(seen_by(chain_of(PLANS["SGD"].but(seed=seed)), 1, patch)[0])
-    assert torch.equal(firsts[0], firsts[1]) and not torch.equal(firsts[0], firsts[2])
-
-
 def test_a_uniform_start_is_that_of_pyro():
     """Uniform on (−2, 2), biases too: mean 0 and mean square 4/3, by z-tests."""
     plan = PLANS["SGD"].but(start="uniform")
@@ -692,21 +539,6 @@ def test_momentum_without_temperature_by_hand():
         )
     chain.round()
     torch.testing.assert_close(chain.state.position, position, rtol=1e-5, atol=1e-6)
-
-
-def test_the_noise_is_looked_at_when_the_plan_says(monkeypatch):
-    looks = []
-    look = NetworkPosterior.gradient_and_variance_given
-    chain = chain_of(PLANS["SGHMC, precisions drawn"].but(noise_refresh=3))
-    monkeypatch.setattr(
-        NetworkPosterior,
-        "gradient_and_variance_given",
-        lambda self, *given: looks.append(1) or look(self, *given),
-    )
-    chain.round()
-    chain.round()
-    # at the steps 0, 3, ..., 15
-    assert chain.kernel.noise_estimate.refresh_every == 3 and len(looks) == 6
 
 
 def test_starts():
