@@ -7,9 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import (
-    check_choice,
     check_count,
-    check_instance,
     check_number,
     check_tensor,
 )
@@ -242,11 +240,6 @@ class MatrixFactorisation(GaussianPrior):
         """Draw factors N(0, scale²), for at zero they have no gradient, and biases of
         zero: ``(chains, dim)``.
         """
-        check_count("chains", chains)
-        check_instance(
-            "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-        )
-        check_number("scale", scale, 0)
         position = scale * torch.randn(
             chains,
             self.dim,
@@ -353,7 +346,6 @@ class MatrixFactorisation(GaussianPrior):
         Returns:
             The new position, ``(chains, dim)``.
         """
-        check_choice("side", side, ("users", "items"))
         chains, width, own = (
             len(position),
             self.rank + 1,

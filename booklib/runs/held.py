@@ -1,9 +1,7 @@
 """One minibatch in place of the data."""
 
-import torch
 from torch import Tensor
 
-from sgmc.checks import check_instance, check_tensor
 from sgmc.posteriors import DataPotential
 from sgmc.posteriors.base import OnBatch
 
@@ -20,11 +18,9 @@ class HeldMinibatch(OnBatch):
         indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of
             :mod:`sgmc.minibatches`.
 
-    Raises:
-        ValueError: if there are no indices, because the posterior takes all the data.
-
     Example:
         >>> from sgmc.posteriors import LinearRegression
+        >>> import torch
         >>> held = HeldMinibatch(
         ...     LinearRegression(torch.ones(4, 1), torch.arange(4.0)),
         ...     torch.tensor([[0, 3]]),
@@ -34,18 +30,5 @@ class HeldMinibatch(OnBatch):
     """
 
     def __init__(self, posterior: DataPotential, indices: Tensor):
-        check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
-        if indices is None:
-            raise ValueError(
-                "indices is None: a posterior without a batch_size has no minibatch "
-                "to hold, give it one"
-            )
-        check_tensor("indices", indices, "chains", "n", floating=False)
-        low, high = (int(extreme) for extreme in indices.aminmax())
-        if indices.dtype != torch.int64 or low < 0 or high >= posterior.num_examples:
-            raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
-                f"are {indices.dtype} from {low} to {high}"
-            )
         scale = posterior.num_examples / indices.shape[1]
         super().__init__(posterior, posterior.gather(indices), scale)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Generator, Tensor, nn
 
-from sgmc.checks import check_choice, check_count, check_positive
+from sgmc.checks import check_positive
 from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Held, MinibatchRule, Passes
 from sgmc.noise import OnlineNoise
@@ -221,13 +221,6 @@ class Cooled:
 
     to: float  #: the share
 
-    def __post_init__(self):
-        if not 0 < self.to <= 1:
-            raise ValueError(
-                "to must be a share of the learning rate, above 0 and at most 1, but "
-                f"it is {self.to}"
-            )
-
     def share(self, done: int, rounds: int, burn_in: int) -> float:
         """Compute the rate after so many rounds over the first one."""
         return self.to + (1 - self.to) * _half_wave(
@@ -339,16 +332,11 @@ class Plan:
     method: str = ""
 
     def __post_init__(self):
-        check_choice("start", self.start, STARTS)
         if not 0 <= self.burn_in < self.rounds:
             raise ValueError(
                 f"burn_in must be at least 0 and less than rounds, {self.rounds}, but "
                 f"it is {self.burn_in}"
             )
-        for name in ("keep_every", "record_every"):
-            check_count(name, getattr(self, name))
-        for every in self.average_every or ():
-            check_count("average_every", every)
         able = {Annealed: Langevin, type(None): object}
         if not isinstance(
             self.kernel,

@@ -388,13 +388,6 @@ class Run:
 
     def load_state_dict(self, saved: dict) -> None:
         """Go back to what :meth:`state_dict` gave."""
-        path = self.checkpoint.path
-        # older files have none
-        if missing := self.state_dict().keys() - saved.keys() - {"thinned"}:
-            raise ExperimentError(
-                f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, "
-                "delete it to start that run anew"
-            )
         old, new = DEFAULTS | saved["settings"], self.described
         if differences := ", ".join(
             f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
@@ -402,8 +395,8 @@ class Run:
             if old.get(name) != new.get(name)
         ):
             raise ExperimentError(
-                f"{path} is of a run with other settings ({differences}): undo the "
-                "change, or delete the file"
+                f"{self.checkpoint.path} is of a run with other settings "
+                f"({differences}): undo the change, or delete the file"
             )
         self.chain.load_state_dict(saved["walk"])
         for name in ("done", "reservoir", "curve", *SECONDS):
@@ -412,7 +405,7 @@ class Run:
         move = partial(tree_map_only, Tensor, lambda x: x.to(self.chain.device))
         for name in ("total", "last", *self.more):
             setattr(self, name, move(saved[name]))
-        thinned = move(saved.get("thinned", {}))
+        thinned = move(saved.get("thinned", {}))  # older files have none
         self.thinned = {every: thinned[every] for every in self.thinned}
 
 

@@ -2,7 +2,6 @@
 and what it stored.
 """
 
-import re
 import sys
 
 import pytest
@@ -14,17 +13,14 @@ from benchmarks.tuning import (
     FRICTIONS,
     MODELS,
     PER_DRAW,
-    SPEEDS,
     STEPS,
     best_by_hand,
-    effective_draws,
     noise_variance,
     setting,
 )
 from booklib.runs.results import RESULTS, read_result
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import default_kernel, tune
-from tests.checks import assert_covariance
 
 DOUBLE = torch.float64
 
@@ -73,16 +69,6 @@ def test_where_the_noise_exceeds_the_friction_there_is_no_matched_setting_and_wi
         == 4 * plain.mass
         == pytest.approx(4 * float(default.mass.diagonal().mean()))
     )
-
-
-def test_independent_draws_are_all_effective_and_repeated_ones_are_not(generator):
-    """ArviZ's estimate itself errs by a few per cent with so many draws."""
-    samples = torch.randn(100, 40, 2, generator=generator)
-    for repeats in (1, 10):
-        for counts in effective_draws(samples.repeat_interleave(repeats, 0)).values():
-            torch.testing.assert_close(
-                counts / 4000, torch.ones(2, dtype=DOUBLE), rtol=0.2, atol=0
-            )
 
 
 def row(error, speed, outcome="ran"):
@@ -147,33 +133,6 @@ def test_a_small_run(monkeypatch, tmp_path, capsys):
     assert "default over best" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_the_reference_of_the_logistic_regression_has_its_covariance():
-    """By importance weights of 100,000 points from the Gaussian at the mode, whose own
-    error is far below the check's.
-    """
-    model = MODELS["logistic regression"](torch.Generator().manual_seed(0), 10)
-    default = default_kernel(model.noisy, model.positions)
-    samples, _, _ = tuning.draw(
-        model.reference(default), model, model.exact, model.start, 10, 10, 1
-    )
-    proposal = torch.linalg.inv(default.mass)
-    generator = torch.Generator().manual_seed(2)
-    points = (
-        model.positions
-        + torch.randn(100_000, 5, generator=generator, dtype=DOUBLE)
-        @ torch.linalg.cholesky(proposal).T
-    )
-    away = points - model.positions
-    weights = (
-        0.5 * ((away @ default.mass) * away).sum(-1) - model.exact.energy(points)
-    ).softmax(0)
-    centre = weights @ points
-    assert_covariance(
-        samples - centre, ((points - centre).T * weights) @ (points - centre)
-    )
-
-
 @pytest.fixture(scope="module")
 def stored():
     return read_result(RESULTS / "tuning.json")
@@ -193,30 +152,6 @@ def test_the_stored_result_is_of_this_grid(stored):
         )
         # a quarter of the same draws
         assert middle["width"] == pytest.approx(found["default"]["width"], rel=0.05)
-
-
-def test_the_best_was_run_again_and_is_the_best_of_the_stored_grid(stored):
-    for found in stored["models"].values():
-        for form in FORMS:
-            for speed in SPEEDS:
-                best, again = (
-                    best_by_hand(found, (form,), speed),
-                    found["again"][form][speed],
-                )
-                assert (again["step"], again["friction"]) == (
-                    best["step"],
-                    best["friction"],
-                )
-
-
-def test_the_network_was_tuned_by_diagonals_and_by_whole_matrices(stored):
-    """Tuned by diagonals it is that of the grid, up to the luck of pilot chains."""
-    found = read_result(RESULTS / "tuning_forms.json")
-    for name in ("diagonals", "whole matrices"):
-        assert f"{name}" in found[name]["tuned"] and found[name]["outcome"] == "ran"
-    size = float(re.search(r"step_size=([\d.]+)", found["diagonals"]["tuned"])[1])
-    grid = stored["models"]["digits network"]
-    assert size == pytest.approx(grid["step_size"], rel=0.1)
 
 
 @pytest.mark.slow

@@ -2,10 +2,7 @@
 right, and the stored result is whole.
 """
 
-import math
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ import torch
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import mixture, step_cost
+from benchmarks import mixture
 from benchmarks.mixture import (
     MEANS,
     MINIBATCH,
@@ -24,7 +21,6 @@ from benchmarks.mixture import (
 )
 from benchmarks.step_cost import (
     best_step,
-    effective,
     logistic_counts,
     mixture_counts,
     network_counts,
@@ -33,9 +29,7 @@ from benchmarks.step_cost import (
 )
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs.results import RESULTS, read_result
-from sgmc import sample
 from sgmc.splittings import sghmc_chain
-from tests.checks import z_bound
 
 needs_compiler = pytest.mark.skipif(
     not mixture.has_compiler(),
@@ -163,58 +157,6 @@ def test_the_variants_of_the_report_move_as_numpy_does_on_the_same_noise(job):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_numba_compiles_that_function_and_where_it_is_missing_the_error_says_what_to_do(
-    monkeypatch,
-):
-    mixture.compiled_walk.cache_clear()
-    monkeypatch.setitem(sys.modules, "numba", SimpleNamespace(njit=lambda f: (f, "!")))
-    assert mixture.compiled_walk() == (mixture._walk, "!")
-    mixture.compiled_walk.cache_clear()
-    monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ImportError, match="pip install numba"):
-        mixture.numba_chain(PRINTED, 2, seed=0)
-
-
-@pytest.mark.parametrize(
-    "wrong", [dict(batch_size=201), dict(batch_size=0), dict(noise_estimate=4.5)]
-)
-def test_a_job_that_cannot_be_run_is_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        replace(PRINTED, **wrong)
-
-
-@needs_compiler
-def test_the_double_well_in_cpp_has_the_law_of_the_package():
-    from sgmc.kernels import SGHMC
-    from sgmc.targets import DoubleWell, NoisyGradient
-
-    job = Job(0.1, 3.0, 0.2, 4.0, None, steps=50)
-    kernel = SGHMC(0.1, 3.0, 0.2, num_steps=50)
-    ours = sample(
-        kernel,
-        NoisyGradient(DoubleWell(), 4.0),
-        torch.zeros(500, 1),
-        100,
-        warm_up=20,
-        seed=1,
-        progress=False,
-    ).samples
-    squares = ours.double().square().mean((0, 2))
-    for program in ("plain", "fast"):
-        theirs = np.stack(
-            [
-                mixture.cpp_double_well(job, 520, seed, program)[20:, 0]
-                for seed in range(100)
-            ],
-            1,
-        )
-        other = torch.tensor((theirs**2).mean(0))
-        z = (squares.mean() - other.mean()) / (
-            squares.var() / len(squares) + other.var() / len(other)
-        ).sqrt()
-        assert z.abs() < z_bound(2)
-
-
 @needs_compiler
 def test_loading_the_fast_program_leaves_subnormal_numbers_alone():
     # linked with -ffast-math it would turn on the rounding of subnormal numbers to zero
@@ -242,15 +184,6 @@ def test_the_other_counts_are_those_of_their_formulas():
         number * (2 * dim + 2 * dim + 5),
         4 * number * (dim + 1),
     )
-
-
-def test_an_effective_sample_size_is_pooled_and_does_not_know_which_mean_is_first():
-    generator = np.random.default_rng(0)
-    draws = np.array(MEANS) + 0.1 * generator.standard_normal((2_000, 2, 2))
-    mirrored = draws.copy()
-    mirrored[:, 1] = mirrored[:, 1, ::-1]
-    assert effective(mirrored) == effective(draws)
-    assert abs(effective(draws) / 4_000 - 1) < 4 * math.sqrt(2 / 4_000) * 3
 
 
 def test_the_squares_of_a_chain_have_the_squared_autocorrelations():
@@ -283,24 +216,6 @@ def test_the_best_step_obeys_its_bounds():
         taus.append(chain.autocorrelation_time(torch.tensor([1.0, 0.0]).double()))
         assert taus[-1] > variance / value - 1
     assert tau == pytest.approx(max(taus))
-
-
-def test_the_variants_are_stored_beside_the_rest_with_a_provenance_of_their_own(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(step_cost, "RESULTS", tmp_path)
-    monkeypatch.setattr(step_cost, "SECTIONS", {"jobs": lambda turns, seed: {"a": 1}})
-    monkeypatch.setattr(step_cost, "variants", lambda turns, seed: {"b": turns})
-    monkeypatch.setattr(step_cost, "version", {"numba": "0.1"}.get)
-    for options in ([], ["--turns", "2", "--only", "variants"], []):
-        monkeypatch.setattr(sys, "argv", ["step_cost", *options])
-        step_cost.main()
-    result = read_result(tmp_path / "step_cost.json")
-    assert result["jobs"] == {"a": 1} and result["variants"]["jobs"] == {"b": 2}
-    origin = result["variants"]["provenance"]
-    assert origin["command"].endswith("--turns 2 --seed 0 --only variants")
-    assert origin["versions"]["numba"] == "0.1"
-    assert "numba" not in result["provenance"]["versions"]
 
 
 def the_rows_are_whole(jobs, number):

@@ -805,14 +805,6 @@ REFUSED = {
         lambda: posterior(squares, dim=None),
         "dim must be a whole number of at least 1, but it is None",
     ),
-    "indices that are a list": (
-        lambda: HeldMinibatch(POSTERIOR, [0, 1]),
-        r"indices must be a tensor \(chains, n\), but it is a list",
-    ),
-    "an index beyond the data": (
-        lambda: HeldMinibatch(POSTERIOR, torch.tensor([[0, 99]])),
-        "indices must be int64 from 0 to 19, but .* to 99",
-    ),
     "a number as generator": (
         lambda: POSTERIOR.stochastic_gradient(torch.zeros(1, 3), 0),
         "generator must be of type Generator",

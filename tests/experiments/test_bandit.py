@@ -124,20 +124,6 @@ def test_a_thompson_agent_takes_an_action_as_often_as_it_is_the_best(averaged):
     )
 
 
-@pytest.mark.parametrize(
-    "agent, share", [("greedy", 0.0), ("ε-greedy, 1 %", 0.01), ("ε-greedy, 5 %", 0.05)]
-)
-def test_a_greedy_agent_acts_by_chance_as_often_as_it_says(agent, share):
-    """An action by chance is the other one half the time. False alarms: 10⁻⁴."""
-    run, number = Run(plan(agent), TABLE), 20_000
-    actions = run.act(TABLE.inputs[:1].expand(number, -1))
-    other = min((actions == EAT).double().mean(), (actions == LEAVE).double().mean())
-    assert (
-        abs(other - share / 2)
-        <= z_bound(1) * (share / 2 * (1 - share / 2) / number) ** 0.5
-    )
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 def test_learning_fits_the_rewards(agent):
     """After 300 minibatches of 20 interactions the mean prediction is nearer to the

@@ -5,7 +5,6 @@ have.
 import pytest
 import torch
 from torch import Generator, nn
-from torch.nn import functional
 
 from booklib.data import Data, scramble, standardise
 from booklib.models.networks import convolutional_network
@@ -48,50 +47,6 @@ def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_image
     repeated = standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[1]
     torch.testing.assert_close(repeated.inputs[0], new_train.inputs[3])
     assert new_test.inputs.shape == (7, 192)
-
-
-def test_random_features_written_out(generator):
-    """Weights between ±1/√fan-in, and statistics that are averaged over two batches, as
-    they are in training.
-    """
-    train, numbers = (
-        images(generator, 1_000, (1, 8, 8)),
-        torch.Generator().manual_seed(3),
-    )
-    found = cifar.random_features(
-        train, train, (1, 8, 8), torch.Generator().manual_seed(3)
-    )[0].inputs
-    layers = []
-    for inputs, outputs in (1, 32), (32, 16):
-        bound = (9 * inputs) ** -0.5
-        sizes = (outputs, inputs, 3, 3), (outputs,)
-        layers.append(
-            [
-                torch.empty(size).uniform_(-bound, bound, generator=numbers)
-                for size in sizes
-            ]
-        )
-    batches = train.inputs[torch.randperm(1_000, generator=numbers)].view(
-        2, 500, 1, 8, 8
-    )
-    expected = train.inputs.view(1_000, 1, 8, 8)
-    for weight, bias in layers:
-        batches = [
-            functional.conv2d(batch, weight, bias, padding=1) for batch in batches
-        ]
-        mean, variance = (
-            sum(f(batch, (0, 2, 3)) for batch in batches) / 2
-            for f in (torch.mean, torch.var)
-        )
-        normalised = [
-            functional.batch_norm(batch, None, None, training=True) for batch in batches
-        ]
-        batches = [torch.tanh(functional.max_pool2d(batch, 2)) for batch in normalised]
-        expected = functional.batch_norm(
-            functional.conv2d(expected, weight, bias, padding=1), mean, variance
-        )
-        expected = torch.tanh(functional.max_pool2d(expected, 2))
-    torch.testing.assert_close(found, expected.flatten(1), rtol=1e-4, atol=1e-5)
 
 
 def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(generator):

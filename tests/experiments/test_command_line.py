@@ -10,14 +10,13 @@ from functools import partial
 
 import pytest
 import torch
-import torchvision.datasets.utils
 from tqdm import tqdm
 
 from booklib.data import digits
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs.results import RESULTS, ExperimentError, read_result, runs_of
 from booklib.runs.run import Run
-from experiments import EXPERIMENTS, comparison, falling, mnist
+from experiments import EXPERIMENTS, comparison, falling
 from experiments.__main__ import main
 from sgmc.door import running
 from sgmc.posteriors import NetworkPosterior
@@ -189,66 +188,6 @@ def test_an_unknown_experiment_is_refused(tmp_path, capsys):
     assert "no experiment 'minst': choose from mnist, " in error_of(capsys)
 
 
-def test_missing_data_say_where_to_put_them(tmp_path, capsys, monkeypatch):
-    def offline(*arguments, **settings):
-        raise OSError("no network")
-
-    monkeypatch.setattr(torchvision.datasets.utils, "download_url", offline)
-    assert run(tmp_path, "mnist", "--data", str(tmp_path / "nowhere")) == 1
-    message = error_of(capsys)
-    assert (
-        f"MNIST/raw/train-images-idx3-ubyte.gz is not in {tmp_path / 'nowhere'}"
-        in message
-        and message.endswith("put it there\n")
-    )
-    assert not (tmp_path / "runs").exists()
-
-
-def test_corrupt_data_are_named(tmp_path, capsys):
-    path = tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte.gz"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"half of it")
-    assert run(tmp_path, "mnist", "--data", str(tmp_path / "data")) == 1
-    assert "train-images-idx3-ubyte.gz has another checksum than" in error_of(capsys)
-    assert path.read_bytes() == b"half of it" and not (tmp_path / "runs").exists()
-
-
-def test_a_resume_with_other_settings_is_refused_and_changes_nothing(
-    two_methods, tmp_path, capsys, monkeypatch
-):
-    assert run(tmp_path, "mnist", "--small") == 0
-    before = {
-        path: path.read_bytes()
-        for path in (tmp_path / "runs").rglob("*")
-        if path.is_file()
-    }
-    shortened(
-        monkeypatch,
-        lambda methods: {
-            method: [plan.but(temperature=2.0) for plan in plans]
-            for method, plans in methods.items()
-        },
-    )
-    assert run(tmp_path, "mnist", "--small", "--resume") == 1
-    assert (
-        "SGHMC-0.pt is of a run with other settings (temperature was 1.0 and is 2.0): "
-        "undo the change" in error_of(capsys)
-    )
-    assert all(path.read_bytes() == content for path, content in before.items())
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (["--seeds", "0"], "seeds must be at least 1"),
-        (["--device", "moon"], "device 'moon' cannot"),
-    ],
-)
-def test_bad_options_are_refused(option, message, tmp_path, capsys):
-    assert run(tmp_path, "mnist", "--small", *option) == 1
-    assert message in error_of(capsys)
-
-
 def test_earlier_runs_are_not_started_over(two_methods, tmp_path, capsys):
     assert run(tmp_path, "mnist", "--small") == 0
     before = {
@@ -262,23 +201,6 @@ def test_earlier_runs_are_not_started_over(two_methods, tmp_path, capsys):
         "start anew" in error_of(capsys)
     )
     assert all(path.read_bytes() == content for path, content in before.items())
-
-
-def test_a_result_of_another_version_stops_the_run_before_it_starts(
-    tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(mnist, "EXPERIMENT", mnist.EXPERIMENT._replace(prepare=None))
-    path = tmp_path / "runs" / "mnist-small.json"
-    path.parent.mkdir(parents=True)
-    path.write_text('{"format": 7}')
-    assert run(tmp_path, "mnist", "--small") == 1
-    assert "has format 7, and this version reads 1" in error_of(capsys)
-    assert path.read_text() == '{"format": 7}'
-
-
-def test_uncertainty_needs_the_runs_of_mnist(tmp_path, capsys):
-    assert run(tmp_path, "uncertainty", "--small", "--seeds", "1") == 1
-    assert "SGHMC-0.pt is missing: run mnist with 1 seeds first" in error_of(capsys)
 
 
 @pytest.mark.parametrize("where", ["between rounds", "in a round"])
@@ -317,21 +239,6 @@ def test_a_corrupt_checkpoint_is_one_line(two_methods, tmp_path, capsys):
     assert path.read_bytes() == b"nothing"
 
 
-def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypatch):
-    shortened(
-        monkeypatch,
-        lambda methods: {
-            method: [plan.but(learning_rate=1e30) for plan in plans]
-            for method, plans in methods.items()
-        },
-    )
-    assert run(tmp_path, "mnist", "--small") == 1
-    assert (
-        error_of(capsys)
-        == "error: SGHMC left the finite numbers in round 1: lower its learning rate\n"
-    )
-
-
 STORED = [
     path
     for path in sorted(RESULTS.glob("*.json"))
@@ -360,23 +267,3 @@ def test_a_stored_command_is_one_that_runs(path, tmp_path, monkeypatch):
     [options] = seen
     assert not options.small and f"--seeds {options.seeds}" in " ".join(words)
     assert all(runs_of(result).values()) and runs_of(result)
-
-
-@pytest.mark.slow
-def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(
-    quick, tmp_path
-):
-    """The last network is looked at as uncertainty looks at its own, and so is the
-    average over the seeds.
-    """
-    assert run(tmp_path, "falling", "--small", "--seeds", "2") == 0
-    result = json.loads((tmp_path / "runs" / "falling-small.json").read_text())
-    runs = result["methods"]["SGD with momentum, falling rate"]["runs"]
-    assert len(runs) == 2 and result["ensemble"]["networks"] == 2
-    for entry in runs:
-        assert entry["look"]["scores"] == pytest.approx(entry["last"], abs=2e-6)
-        assert entry["look"]["entropy"]["letters"]["disagreement"] == 0
-    assert result["ensemble"]["entropy"]["letters"]["disagreement"] > 0
-    assert result["ensemble"]["scores"]["log_loss"] < max(
-        entry["last"]["log_loss"] for entry in runs
-    )

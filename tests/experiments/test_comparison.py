@@ -1,7 +1,5 @@
 """Comparisons: which setting the validation digits choose."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -60,16 +58,6 @@ def test_every_seed_runs_with_the_setting_chosen_and_is_yielded(tmp_path):
         assert [
             (run["plan"]["learning_rate"], run["plan"]["seed"]) for run in runs
         ] == [(1e-2, 0), (1e-2, 1)]
-
-
-def test_mistakes_are_those_of_each_prediction():
-    one_hot = torch.eye(2)
-    run = SimpleNamespace(
-        last=one_hot[[0, 0, 1]],
-        average=one_hot[[1, 1, 1]],
-        targets=torch.tensor([0, 1, 1]),
-    )
-    assert mistakes(run) == {"wrong": {"last": [1], "average": [0]}}
 
 
 def test_a_result_knows_all_of_its_data(tmp_path):
@@ -141,26 +129,6 @@ def test_tuning_takes_the_best_on_the_validation_digits_and_a_run_that_diverges_
         tuned([plans[0]] * 2, prepared(tmp_path / "other"), given)
 
 
-def test_tuning_is_on_the_validation_digits_and_the_result_on_the_test_digits(
-    tmp_path, monkeypatch
-):
-    seen = []
-
-    def noted(plan, network, train, examples, device, path):
-        seen.append((examples, device))
-        return Run(plan, network, train, examples, "cpu", path)
-
-    ready = prepared(tmp_path)
-    make = lambda *given, **more: make_run(*given, **more, kind=noted)
-    make_run = comparison.make_run
-    monkeypatch.setattr(comparison, "make_run", make)
-    plans = [PLAN.but(learning_rate=rate) for rate in (1e-8, 1e-2)]
-    given = options(tmp_path, seeds=1, device="cuda:1")
-    tuned(plans, ready, given, shorter=2)
-    assert [examples is ready.validation for examples, _ in seen] == [True, True, False]
-    assert seen[2][0] is ready.test and {device for _, device in seen} == {"cuda:1"}
-
-
 @pytest.mark.parametrize(("temperature", "use"), [(1.0, "average"), (0.0, "last")])
 def test_samplers_are_chosen_by_their_average_and_optimisers_by_their_last_network(
     temperature, use, tmp_path, monkeypatch
@@ -182,3 +150,23 @@ def test_samplers_are_chosen_by_their_average_and_optimisers_by_their_last_netwo
     monkeypatch.setattr(comparison, "make_run", MadeUp)
     plans = [PLAN.but(learning_rate=x, temperature=temperature) for x in scores]
     assert tuned(plans, prepared(tmp_path), options(tmp_path, seeds=1))[0] == 3.0
+
+
+def test_tuning_is_on_the_validation_digits_and_the_result_on_the_test_digits(
+    tmp_path, monkeypatch
+):
+    seen = []
+
+    def noted(plan, network, train, examples, device, path):
+        seen.append((examples, device))
+        return Run(plan, network, train, examples, "cpu", path)
+
+    ready = prepared(tmp_path)
+    make = lambda *given, **more: make_run(*given, **more, kind=noted)
+    make_run = comparison.make_run
+    monkeypatch.setattr(comparison, "make_run", make)
+    plans = [PLAN.but(learning_rate=rate) for rate in (1e-8, 1e-2)]
+    given = options(tmp_path, seeds=1, device="cuda:1")
+    tuned(plans, ready, given, shorter=2)
+    assert [examples is ready.validation for examples, _ in seen] == [True, True, False]
+    assert seen[2][0] is ready.test and {device for _, device in seen} == {"cuda:1"}

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
 from experiments import dropout, neighbours, renyi, renyi_differences
 from experiments.fits import Task
@@ -49,36 +48,6 @@ def test_a_difference_changes_the_fit(name, tmp_path, monkeypatch):
         torch.testing.assert_close(slope, most + pull * value, rtol=1e-5, atol=1e-5)
     assert torch.equal(seen["at"][0], given.start()) == (name != "start")
     assert seen["rate"] == pytest.approx(1e-3 if name == "rate" else 1e-3 / 18)
-
-
-def test_the_start_is_a_median_of_fifteen_draws(tmp_path, monkeypatch):
-    """Its standard deviation is 0.318 of the prior's, by integrating the order
-    statistic; false alarms below 1e-6.
-    """
-    seen = []
-
-    def keep(posterior, parameters, *more):
-        seen.append(parameters[0])
-        return SimpleNamespace(complete=True)
-
-    monkeypatch.setattr(renyi_differences, "descend", keep)
-    for seed in range(60):
-        renyi_differences.fit(of_unscaled(tmp_path, seed), ("start",))
-    values = torch.cat(seen).flatten()
-    error = 0.318 / (2 * len(values)) ** 0.5
-    assert abs(float(values.std()) - 0.318) < 5 * error + 0.002
-
-
-def test_digits_and_pixels_are_those_of_the_notebook(tmp_path):
-    data = prepared(tmp_path)
-    assert renyi_differences.split(data, ("passes",)) == (data.train, data.test)
-    train, test = renyi_differences.split(data, ("digits",))
-    assert torch.equal(test.inputs, data.train.inputs[:20])
-    parts = data.train.targets[20:], data.validation.targets
-    assert torch.equal(train.targets, torch.cat(parts))
-    black = data._replace(train=Data(torch.zeros(1, 2), torch.zeros(1)))
-    moved = renyi_differences.split(black, ("pixels",))[0].inputs
-    torch.testing.assert_close(moved, torch.full((1, 2), -0.1307 / 0.3081))
 
 
 def test_standard_dropout_multiplies_weights_by_what_is_kept(tmp_path):

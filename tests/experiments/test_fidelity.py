@@ -29,7 +29,6 @@ from experiments.fidelity import (
 from experiments.fits import Task
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
-from sgmc.posteriors import NetworkPosterior
 from sgmc.predictions import function_space_rhat
 
 
@@ -188,19 +187,6 @@ def test_the_curvature_of_a_network_without_hidden_units_is_the_hessian(make, tm
     )
 
 
-def test_the_curvature_is_positive_where_the_hessian_is_not(tmp_path):
-    posterior = classes(tmp_path).posterior()
-    position = 3 * torch.randn(posterior.dim, generator=Generator().manual_seed(0))
-    hessian = torch.autograd.functional.hessian(
-        lambda place: posterior.energy(place[None])[0], position
-    )
-    # the prior's
-    assert (
-        torch.linalg.eigvalsh(hessian)[0] < 0
-        and torch.linalg.eigvalsh(gauss_newton(posterior, position))[0] > 1 - 1e-3
-    )
-
-
 def test_laplace_draws_have_the_curvature_of_their_mode(tmp_path, monkeypatch):
     """Whitened by its root they are standard normal: a z-test of the mean of 400·15
     squares.
@@ -213,27 +199,6 @@ def test_laplace_draws_have_the_curvature_of_their_mode(tmp_path, monkeypatch):
     squares = ((draws.samples[:, 0] - mode).double() @ root).square()
     z = (squares.mean() - 1) / (squares.std() / squares.numel() ** 0.5)
     assert abs(float(z)) < 4 and draws.samples.shape == (400, 1, 15)
-
-
-def test_hmc_has_as_many_gradients_of_all_the_data_as_there_are_rounds(
-    tmp_path, monkeypatch
-):
-    taken, gradient = [], NetworkPosterior.gradient
-    monkeypatch.setattr(
-        NetworkPosterior,
-        "gradient",
-        lambda self, position: taken.append(len(position)) or gradient(self, position),
-    )
-    problem = line(tmp_path)
-    draws = fidelity.hmc(
-        Task(problem.posterior(10), 60, 30, 0, tmp_path / "fit", False),
-        step_size=0.05,
-        num_steps=5,
-    )
-    looks = 3  # before the start
-    # trajectories are of 4, 5 or 6 steps
-    assert 60 * 0.7 < sum(taken) - looks <= 60 * 1.3, sum(taken)
-    assert len(draws.samples) == 5
 
 
 @pytest.mark.parametrize("make", [line, classes])

@@ -10,7 +10,7 @@ from booklib.models.networks import multilayer_perceptron
 from booklib.rivals import laplace
 from booklib.runs.results import ExperimentError, score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
-from experiments import neighbours, renyi, weights
+from experiments import neighbours, renyi
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
@@ -263,27 +263,4 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
     )
     torch.testing.assert_close(
         wrong.energy_given(position, indices), few.energy(position)
-    )
-
-
-def test_pruning_at_scale_is_by_signal_to_noise_or_by_size(tmp_path):
-    data, given = prepared(tmp_path), task(tmp_path)
-    fit = weights.vary(given, rate=0.01, initial_std=0.05)
-    found = weights.look("", fit, given, data)
-    assert found["median_std"] == pytest.approx(
-        float(fit.statistics["std"][0].median()), rel=1e-3
-    )
-    assert list(found["pruned"]) == ["0.0", "0.5", "0.75", "0.95", "0.98"]
-    assert (
-        found["pruned"]["0.0"] == list(assess(fit, given, data)["scores"].values())[:2]
-    )
-    plain = Draws(torch.linspace(-1, 1, given.posterior.dim)[None, None])
-    kept = plain.samples[0].where(plain.samples[0].abs() > 0.98, 0.0)  # 2 of 59
-    expected = score(
-        predict(given.posterior, kept, data.test.inputs).mean(0), data.test.targets
-    )
-    found = weights.look("", plain, given, data)
-    assert (
-        found["pruned"]["0.98"] == [expected["error"], expected["log_loss"]]
-        and "median_std" not in found
     )

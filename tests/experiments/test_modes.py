@@ -15,9 +15,7 @@ from experiments.modes import (
     Modes,
     cyclical,
     falling,
-    fresh_cycles,
     measure,
-    restarted,
     starts,
 )
 from experiments.study import Options
@@ -91,30 +89,6 @@ def test_csgld_is_the_schedule_of_the_paper_and_keeps_all_but_fifty_steps_of_a_c
     assert [each.noise_estimate for each in inner] == pytest.approx(
         [rates(step) / 2 for step in (0, 50, 1_666)]
     )
-
-
-def test_restarts_begin_where_the_chain_does_and_then_elsewhere():
-    start = starts(range(2))
-    again = modes._starts(start, 4, 0)
-    assert (
-        torch.equal(again.view(10, 4, 2)[:, 0], start)
-        and len(again.unique(dim=0)) == 40
-    )
-    assert again.abs().max() <= 10 and again.abs().max() > 9
-    ordered = torch.arange(40.0).view(1, 40, 1).expand(3, 40, 2)
-    assert (
-        modes._again(ordered, 4)[:, 1, 0].tolist()
-        == [4.0] * 3 + [5.0] * 3 + [6.0] * 3 + [7.0] * 3
-    )
-    for method, settings in (
-        (restarted, {"rate": 0.043}),
-        (fresh_cycles, {"rate": 0.03, "cycles": 30, "exploration": 0.5}),
-    ):
-        samples = method(start, 3_000, 0, **settings)
-        # Steps this small do not leave a mode, so that many modes are from many starts:
-        # 30 of them.
-        _, mode = torch.cdist(samples[:, 0], GRID).min(-1)
-        assert len(mode.unique()) >= 8
 
 
 def test_what_is_measured_of_exact_draws():

@@ -13,7 +13,7 @@ from experiments import neighbours, ordering
 from experiments.fits import Task
 from experiments.study import Options
 from sgmc.door.draws import Draws
-from sgmc.kernels import SGHMC, SGLD, SGNUTS
+from sgmc.kernels import SGNUTS
 from sgmc.posteriors import NetworkPosterior
 
 
@@ -45,44 +45,6 @@ def task(folder, **settings):
         }
         | settings
     )
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.01])
-@pytest.mark.parametrize("decay", [None, 0.1])
-def test_cycles_explore_without_noise_and_sample_at_their_temperature(
-    decay, temperature, tmp_path, monkeypatch
-):
-    asked = []
-
-    def sample(kernel, potential, position, num_samples, **settings):
-        asked.append((kernel, num_samples))
-        return Draws(torch.zeros(num_samples, 1, potential.dim))
-
-    monkeypatch.setattr(neighbours, "sample", sample)
-    neighbours.cyclical(task(tmp_path), 0.6, decay, temperature)
-    ((kernel, number),) = asked
-    assert (kernel.cycle_length, kernel.num_draws, number) == (
-        300 // neighbours.CYCLES,
-        3,
-        18,
-    )
-    assert math.isclose(kernel.step_size, 0.6 / 60)
-    kind = SGLD if decay is None else SGHMC
-    made = {
-        name: make(0.01)
-        for name, make in (("explorer", kernel.explorer), ("kernel", kernel.kernel))
-    }
-    assert all(isinstance(each, kind) for each in made.values())
-    assert (made["explorer"].temperature, made["kernel"].temperature) == (
-        0.0,
-        temperature,
-    )
-    if decay is not None:  # η = ε² and α = εC
-        assert all(
-            math.isclose(each.step_size**2, 0.01)
-            and math.isclose(each.step_size * each.friction, decay)
-            for each in made.values()
-        )
 
 
 def test_rounds_of_trees_end_before_a_tree_that_might_take_too_much(tmp_path):

@@ -4,8 +4,6 @@ other's, what they look at, and that their small versions run.
 What is published is held against the settings by test_published.py.
 """
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -15,11 +13,9 @@ from booklib.runs.predictions import drawn_by_round
 from booklib.runs.run import Run
 from experiments import (
     EXPERIMENTS,
-    cifar,
     comparison,
     fashion_reported,
     load,
-    mnist,
     noise,
     steps,
 )
@@ -124,50 +120,3 @@ def test_a_drawn_class_is_wrong_as_often_as_the_right_one_is_improbable(options)
     wrong = float((drawn != test.targets[:, None]).double().mean())
     error = 4.5 * 0.5 / (len(test.targets) * 4_000) ** 0.5
     assert found["error"][-1] == pytest.approx(wrong, abs=error)
-
-
-@pytest.mark.parametrize("small", [True, False])
-def test_training_validation_and_test_digits_share_none(small, tmp_path, monkeypatch):
-    def numbered(first, last):
-        return Data(torch.arange(first, last)[:, None], torch.arange(first, last))
-
-    data = numbered(0, 60_000), numbered(60_000, 70_000)
-    monkeypatch.setattr(mnist.datasets, "mnist", lambda root: data)
-    prepared = mnist.prepare(Options(tmp_path, tmp_path, small=small))
-    parts = [prepared.train, prepared.validation, prepared.test]
-    sizes = [len(each.targets) for each in parts]
-    assert sizes == ([3_200, 800, 1_000] if small else [50_000, 10_000, 10_000])
-    inputs = torch.cat([each.inputs for each in parts])
-    assert len(inputs.unique(dim=0)) == sum(sizes)
-
-
-def run_with_seed(run, seed):
-    run.plan = replace(run.plan, seed=seed)
-    return run
-
-
-@pytest.mark.parametrize(
-    ("rate", "decay", "size"),
-    [(1.0, 0.2, 10), (4.0, 0.2, 40), (2.0, 0.1, 40), (0.5, 0.4, 10)],
-)
-def test_the_heat_of_a_pass_hangs_on_one_number(rate, decay, size, generator):
-    """With κ = (η/α)(N/n) held, or divided by four, the heat at one place is the same,
-    or a fourth, whatever η, α and n.
-    """
-    train = Data(torch.rand(400, 5, generator=generator), torch.arange(400) % 3)
-    [plan] = cifar.settings(Prepared(train, train), small=False)["its posterior"]
-    heats = []
-    for kernel, number in (
-        (Hamiltonian(1e-5, 0.2), 10),
-        (Hamiltonian(rate * 1e-5, decay), size),
-    ):
-        given = plan.but(kernel=kernel, batch_size=number, rounds=1, burn_in=0)
-        network = torch.nn.Sequential(torch.nn.Linear(5, 3))
-        run = Run(given.but(start="fan-in"), network, train, train)
-        seeds = [cifar.heat(run_with_seed(run, seed))["heat"] for seed in range(20)]
-        heats.append(sum(sum(each.values()) for each in seeds))
-    kappa = rate / decay / size / (1 / 0.2 / 10)
-    # Without replacement the variance has the factor 1 - n/N, 0.9 against 0.975; 600
-    # looks at 15 weights leave two per cent to chance.
-    expected = kappa * (1 - size / 400) / (1 - 10 / 400)
-    assert heats[1] / heats[0] == pytest.approx(expected, rel=0.12)

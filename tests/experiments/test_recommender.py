@@ -22,7 +22,7 @@ from experiments.recommender import (
 )
 from experiments.study import CACHE, Options
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.minibatches import Fresh, Passes
+from sgmc.minibatches import Fresh
 
 
 @pytest.fixture
@@ -55,28 +55,6 @@ def test_every_rating_is_tested_once_and_validation_sees_no_test(prepared):
         assert len(held_back) == 48 and torch.equal(
             torch.cat([held_back, learnt]), train
         )
-
-
-def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings(
-    prepared, monkeypatch
-):
-    """What a sampler subtracts is the noise of independent ones: in passes errors
-    nearly cancel, and the chain would be too cold.
-    """
-    seen = []
-
-    def spy(task, **settings):
-        seen.append(task.posterior.minibatches)
-        return Prediction(
-            torch.zeros(len(task.users), dtype=torch.float64),
-            torch.ones(len(task.users), dtype=torch.float64),
-        )
-
-    monkeypatch.setattr(recommender, "descend", spy)
-    for method in (recommender.descend, lambda task: spy(task)):
-        recommender.tried(method, {}, prepared, 8)
-        recommender.fitted(method, 1.0, {}, prepared, 8, 0)
-    assert seen == [Passes(), Passes(), Fresh(), Fresh()]
 
 
 @pytest.mark.parametrize("hamiltonian", [True, False])

@@ -11,25 +11,12 @@ from booklib.runs.predictions import turned
 from booklib.runs.results import ExperimentError, score
 from booklib.scores.prediction import (
     predictive_entropy,
-    rejection_curve,
 )
 from experiments import uncertainty
 from experiments.comparison import run_file
 from sgmc.door.running import drive
 from sgmc.posteriors import NetworkPosterior
 from tests.booklib.runs.test_runs import PLANS, make
-
-
-def test_rejection_drops_the_least_sure(generator):
-    probabilities = torch.rand(50, 4, generator=generator).softmax(-1)
-    targets = torch.randint(4, (50,), generator=generator)
-    errors = rejection_curve(probabilities, targets, [0.0, 0.2, 0.5])
-    order = sorted(range(50), key=lambda i: float(predictive_entropy(probabilities[i])))
-    for error, left in zip(errors, (50, 40, 25), strict=True):
-        wrong = [
-            int(probabilities[i].argmax()) != int(targets[i]) for i in order[:left]
-        ]
-        assert abs(error - sum(wrong) / left) < 1e-12
 
 
 def test_what_predicts_is_the_reservoir_or_the_last_network_of_a_run_that_is_finished(

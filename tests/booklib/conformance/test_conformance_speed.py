@@ -66,17 +66,6 @@ def test_workers_take_turns_and_their_times_are_stored(made_up, capsys):
     assert "µs a step" in capsys.readouterr().out
 
 
-def test_some_rows_are_timed_and_not_stored(made_up, capsys):
-    assert command.main(["speed", "--turns", "1", "--rows", "short"]) == 0
-    assert not made_up.exists() and "long" not in capsys.readouterr().out
-
-
-def test_few_turns_of_a_slow_row(made_up, monkeypatch):
-    monkeypatch.setattr(turns, "SLOW", 0.0)
-    assert command.main(["speed", "--turns", "5"]) == 0
-    assert {row["turns"] for row in read_result(made_up)["rows"]} == {turns.FEW}
-
-
 def test_a_worker_that_ends_is_named(made_up):
     (made_up.parent / "two.py").write_text("raise SystemExit(1)")
     with pytest.raises(RuntimeError, match=r"a worker has ended: .* two"):

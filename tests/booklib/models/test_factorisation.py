@@ -430,3 +430,12 @@ def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it
 
 
 # What is refused
+
+
+def test_pairs_that_are_not_there_are_refused():
+    nobody, first = torch.tensor([USERS]), torch.tensor([0])
+    place = torch.zeros(2, 21, dtype=DOUBLE)
+    with pytest.raises(ValueError, match=rf"users.*\b{USERS}\b"):
+        posterior().predict(place, nobody, first)
+    with pytest.raises(ValueError, match=r"items.*-1\b"):
+        posterior().predict(place, first, first - 1)

@@ -17,17 +17,11 @@ FITS = {
     "variational": lambda potential, start, **more: variational(
         potential, start, 3, num_steps=400, local=True, **more
     ),
-    "Rényi's bound": lambda potential, start, **more: variational(
-        potential, start, 3, num_steps=400, alpha=0.5, num_draws=2, **more
-    ),
     "dropout": lambda potential, start, **more: dropout(
         potential, start, 3, rate=0.3, num_steps=400, **more
     ),
     "ensemble": lambda potential, start, **more: ensemble(
         potential, start, num_steps=400, adversarial=0.1, **more
-    ),
-    "anchors": lambda potential, start, **more: ensemble(
-        potential, start, num_steps=400, anchors=2 * start, **more
     ),
     "snapshots": lambda potential, start, **more: snapshots(
         potential, start, 8, cycle_length=50, learning_rate=0.01, **more

@@ -10,11 +10,13 @@ import torch
 from torch.nn import functional
 
 from booklib.scores.prediction import (
+    area_under_roc,
     brier_score,
     error_rate,
     expected_calibration_error,
     log_score,
     predictive_entropy,
+    rejection_curve,
     reliability_curve,
 )
 
@@ -142,3 +144,24 @@ def test_entropy_is_that_of_scipy(random):
         == [[pytest.approx(math.log(4))] * 3] * 2
     )
     assert predictive_entropy(torch.tensor([0.0, 1.0])) == 0
+
+
+def test_area_under_roc_counts_pairs(generator):
+    inside = torch.randint(6, (40,), generator=generator).double()
+    outside = torch.randint(2, 9, (50,), generator=generator).double()
+    pairs = outside[:, None] - inside
+    expected = ((pairs > 0).double() + 0.5 * (pairs == 0)).mean()
+    assert abs(area_under_roc(inside, outside) - float(expected)) < 1e-12
+    assert area_under_roc(inside, inside) == 0.5
+
+
+def test_rejection_drops_the_least_sure(generator):
+    probabilities = torch.rand(50, 4, generator=generator).softmax(-1)
+    targets = torch.randint(4, (50,), generator=generator)
+    errors = rejection_curve(probabilities, targets, [0.0, 0.2, 0.5])
+    order = sorted(range(50), key=lambda i: float(predictive_entropy(probabilities[i])))
+    for error, left in zip(errors, (50, 40, 25), strict=True):
+        wrong = [
+            int(probabilities[i].argmax()) != int(targets[i]) for i in order[:left]
+        ]
+        assert abs(error - sum(wrong) / left) < 1e-12
