@@ -267,3 +267,23 @@ def test_a_stored_command_is_one_that_runs(path, tmp_path, monkeypatch):
     [options] = seen
     assert not options.small and f"--seeds {options.seeds}" in " ".join(words)
     assert all(runs_of(result).values()) and runs_of(result)
+
+
+@pytest.mark.slow
+def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(
+    quick, tmp_path
+):
+    """The last network is looked at as uncertainty looks at its own, and so is the
+    average over the seeds.
+    """
+    assert run(tmp_path, "falling", "--small", "--seeds", "2") == 0
+    result = json.loads((tmp_path / "runs" / "falling-small.json").read_text())
+    runs = result["methods"]["SGD with momentum, falling rate"]["runs"]
+    assert len(runs) == 2 and result["ensemble"]["networks"] == 2
+    for entry in runs:
+        assert entry["look"]["scores"] == pytest.approx(entry["last"], abs=2e-6)
+        assert entry["look"]["entropy"]["letters"]["disagreement"] == 0
+    assert result["ensemble"]["entropy"]["letters"]["disagreement"] > 0
+    assert result["ensemble"]["scores"]["log_loss"] < max(
+        entry["last"]["log_loss"] for entry in runs
+    )

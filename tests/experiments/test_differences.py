@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
 from experiments import dropout, neighbours, renyi, renyi_differences
 from experiments.fits import Task
+from experiments.study import Options
 from tests.experiments.test_fits import prepared, task
 
 
@@ -59,3 +61,15 @@ def test_standard_dropout_multiplies_weights_by_what_is_kept(tmp_path):
     )
     found = [float(pieces[name].mean()) for name in pieces]
     assert found == pytest.approx([0.75, 1, 0.5, 1])
+
+
+def test_votes_and_probabilities_are_scored_of_every_fit(tmp_path, monkeypatch):
+    alone = {"as reported": (), "all": renyi_differences.DIFFERENCES}
+    monkeypatch.setattr(renyi_differences, "METHODS", alone)
+    given = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
+    data = prepared(tmp_path)
+    twice = Data(*(part.repeat_interleave(2, 0) for part in data.train))
+    *_, found = renyi_differences.run(given, data._replace(train=twice))
+    for name, content in found["methods"].items():
+        (run,) = content["runs"]
+        assert 0 <= run["voted"] <= 1 and 0 <= run["scores"]["error"] <= 1, name

@@ -20,6 +20,7 @@ from experiments.few import (
     choices,
     effective_number,
     one_seed,
+    tune,
 )
 from experiments.fits import Task, predict
 from experiments.study import Prepared
@@ -160,3 +161,25 @@ def test_a_seed_is_two_chains_and_what_is_made_of_the_first(tmp_path):
     assert list(found["students"]) == [*STUDENTS, LABELS] and set(
         found["ways"]["even"]
     ) == {"1", "2", "5"}
+
+
+def test_rates_are_chosen_by_what_a_learner_is_for(tmp_path, monkeypatch):
+    """A student's by its distance from the chain on validation examples; that of the
+    labels by its log loss.
+    """
+    monkeypatch.setattr(few, "STUDENTS", {"student 30": (30, 1)})
+    monkeypatch.setattr(few, "STUDENT_RATES", (1e-5, 0.2))
+    monkeypatch.setattr(few, "LABEL_RATES", (0.2, 1e-5))
+    found = tune(task(tmp_path / "one"), prepared(tmp_path))
+    assert {name: each["rate"] for name, each in found.items()} == {
+        "student 30": 0.2,
+        LABELS: 0.2,
+    }
+    measured = few.predictive_distance
+    # the farther the better
+    monkeypatch.setattr(few, "predictive_distance", lambda *given: -measured(*given))
+    found = tune(task(tmp_path / "two"), prepared(tmp_path))
+    assert {name: each["rate"] for name, each in found.items()} == {
+        "student 30": 1e-5,
+        LABELS: 0.2,
+    }

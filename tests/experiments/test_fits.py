@@ -10,7 +10,7 @@ from booklib.models.networks import multilayer_perceptron
 from booklib.rivals import laplace
 from booklib.runs.results import ExperimentError, score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
-from experiments import neighbours, renyi
+from experiments import neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
@@ -264,3 +264,15 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
     torch.testing.assert_close(
         wrong.energy_given(position, indices), few.energy(position)
     )
+
+
+def test_small_experiments_are_prepared_on_the_digits(tmp_path):
+    given = Options(tmp_path, tmp_path, small=True)
+    for module in (neighbours, weights, renyi):
+        data = module.prepare(given)
+        assert [
+            len(part.targets) for part in (data.train, data.validation, data.test)
+        ] == [3200, 800, 1000]
+        assert data.folder == tmp_path / f"{module.__name__.split('.')[1]}-small"
+    assert list(neighbours.prepare(given).others) == ["letters"]
+    assert float(weights.prepare(given).train.inputs.max()) == pytest.approx(255 / 126)

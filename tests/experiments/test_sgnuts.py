@@ -14,7 +14,7 @@ from booklib.runs.plans import Hamiltonian, Plan, Prior
 from booklib.runs.trees import TreeRun
 from booklib.scores.prediction import error_rate, log_score
 from experiments import sgnuts
-from experiments.study import Prepared
+from experiments.study import Options, Prepared
 from sgmc.door.running import drive
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
@@ -184,4 +184,22 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
     resumed = contents(part)
     assert resumed == contents(whole) and torch.equal(
         part.chain.state.position, whole.chain.state.position
+    )
+
+
+def test_finished_runs_are_read_and_others_are_run_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sgnuts, "settings", lambda small: [PLAN, ALL["SGHMC"]])
+    prepared, options = (
+        {"MNIST": PREPARED._replace(folder=tmp_path)},
+        Options(tmp_path, tmp_path, seeds=1, progress=False),
+    )
+    [*_, whole] = sgnuts.run(options, prepared)
+    # as if the experiment had been killed before the second run
+    (tmp_path / "MNIST-SGHMC-0.pt").unlink()
+    [*_, again] = sgnuts.run(options, prepared)
+    assert again["runs"]["MNIST"]["SGNUTS"] == whole["runs"]["MNIST"]["SGNUTS"]
+    one, other = (result["runs"]["MNIST"]["SGHMC"][0] for result in (whole, again))
+    assert (
+        one["average"] == other["average"]
+        and one["curve"]["length"] == other["curve"]["length"]
     )
