@@ -1,5 +1,5 @@
-"""What only the pages use: checked claims, figures, tables, data sets, small
-statistics.
+"""What pages, experiments and benchmarks share, in rooms: page, scores, data, models,
+rivals, runs, conformance.
 """
 
 MEDIA = "application/vnd.sgmc.claims+json"  # of what a cell records of its claims
