@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Generator, Tensor, nn
 
-from sgmc.checks import check_positive
+from sgmc.checks import check_choice, check_positive
 from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Held, MinibatchRule, Passes
 from sgmc.noise import OnlineNoise
@@ -332,6 +332,7 @@ class Plan:
     method: str = ""
 
     def __post_init__(self):
+        check_choice("start", self.start, STARTS)
         if not 0 <= self.burn_in < self.rounds:
             raise ValueError(
                 f"burn_in must be at least 0 and less than rounds, {self.rounds}, but "
