@@ -54,7 +54,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
 # SGHMC samples it from real minibatches, 200 of 1,000 examples.
 # Without an estimate the samples are too wide, most where the posterior is narrow, because there the noise is largest.
 # With the full covariance of each minibatch's own gradients they are right in all directions.
-# With its diagonal alone they are right in most; where the correlated pair points one direction is too wide, and two are too narrow.
+# With its diagonal alone they are right in most, but it misses the correlated pair: the stiffest direction is too wide, and the two softest are too narrow.
 #
 # The step is that of page 8, but for one thing: it *looks* at a minibatch, which shows the gradient and its covariance $\hat V$ ({prf:ref}`def-estimate` below), and `noise_estimate` says what is taken over from $\tfrac12\varepsilon\hat V$.
 
@@ -119,8 +119,9 @@ for name, kind in kinds.items():
     excess = (directions.T @ (B - kind(B[None])[0]) @ directions).diagonal()
     step = 1 - 0.008**2 * curvatures / (4 - 2 * 0.008 * friction)
     exact[name] = (1 + excess / friction) / step
-    ratios = curvatures * ((runs[name].double() - mode) @ directions) ** 2
-    of_chains = ratios.mean(0)
+    samples = runs[name].double()  # whose mean is not quite the mode
+    of_chains = (((samples - samples.mean((0, 1))) @ directions) ** 2).mean(0)
+    of_chains = of_chains * curvatures
     measured[name] = of_chains.mean(0), of_chains.std(0) / len(start) ** 0.5
 figure, axes = plt.subplots(figsize=(6.0, 3.6))
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
