@@ -1,7 +1,7 @@
 """Data in files: written once from a stream, and read by number."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from numbers import Integral
 from pathlib import Path
@@ -225,6 +225,7 @@ def _check_numbered(loader: DataLoader) -> None:
             places += keys if batched else [entry]
             for key in keys:
                 key = key.item() if isinstance(key, Tensor) else key
+                key = key if isinstance(key, Hashable) else str(key)
                 if key in seen:
                     raise ValueError(
                         f"batches gives example {key} more than once in a pass, by its "
@@ -238,10 +239,8 @@ def _check_numbered(loader: DataLoader) -> None:
             generator.set_state(state)
         # the part that somebody names is the data
         whole = sampler if isinstance(sampler, SubsetRandomSampler) else data
-        counted = hasattr(whole, "__len__") and all(
-            isinstance(k, Integral) for k in seen
-        )
-        if counted and len(seen) < len(whole):
+        counted = all(isinstance(key, Integral) for key in seen)
+        if counted and hasattr(whole, "__len__") and len(seen) < len(whole):
             cut = getattr(order, "drop_last", False)
             remedy = f"leave its {name} out; torch.utils.data.Subset(...) names a part"
             raise ValueError(
