@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,14 +82,15 @@ def to_disk(
             f"{folder} holds data already: take from_disk({str(folder)!r}), or "
             "another folder"
         )
-    loader, most, workers = isinstance(batches, DataLoader), at_most, 0
-    if loader and not isinstance(batches.dataset, IterableDataset):
-        _check_numbered(batches)
-        most = None
-    elif loader and batches.drop_last:
-        raise ValueError(f"batches leaves the last examples out: {_WHOLE}")
-    elif loader:
-        workers = batches.num_workers
+    most, workers = at_most, 0
+    if isinstance(batches, DataLoader):
+        if not isinstance(batches.dataset, IterableDataset):
+            _check_numbered(batches)
+            most = None
+        elif batches.drop_last:
+            raise ValueError(f"batches leaves the last examples out: {_WHOLE}")
+        else:
+            workers = batches.num_workers
     folder.mkdir(parents=True, exist_ok=True)
     # what is not whole is left nowhere
     with TemporaryDirectory(dir=folder) as new:
@@ -132,10 +134,7 @@ def _write(batches: Iterable, folder: Path, at_most: int | None, workers: int) -
             twins = twins and (turn % workers == 0 or _alike(before, arrays))
             before = arrays
         if number == 0:
-            raise ValueError(
-                "batches has no examples: a stream that was read before may be at its "
-                "end"
-            )
+            raise ValueError("batches has no examples: was the stream read before?")
         if twins and turn > 0:
             raise ValueError(
                 f"batches gives each example {workers} times, once for each of its "
@@ -194,8 +193,7 @@ def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
         return [tensor.detach().cpu().numpy() for tensor in batch]
     except TypeError as error:
         raise ValueError(
-            "batches hold a type that NumPy's files have not, "
-            f"{[x.dtype for x in batch]}: convert it"
+            f"batches have a type that NumPy lacks: convert {[x.dtype for x in batch]}"
         ) from error
 
 
@@ -213,7 +211,7 @@ def _check_numbered(loader: DataLoader) -> None:
     stay what they are.
     """
     data, batched = loader.dataset, loader.batch_sampler is not None
-    order = loader.batch_sampler if batched else loader.sampler
+    order: Any = loader.batch_sampler if batched else loader.sampler
     sampler = getattr(order, "sampler", order)
     name, generator = type(sampler).__name__, getattr(sampler, "generator", None)
     state = None if generator is None else generator.get_state()
@@ -238,7 +236,7 @@ def _check_numbered(loader: DataLoader) -> None:
         if generator is not None:
             generator.set_state(state)
         # the part that somebody names is the data
-        whole = sampler if isinstance(sampler, SubsetRandomSampler) else data
+        whole: Any = sampler if isinstance(sampler, SubsetRandomSampler) else data
         counted = all(isinstance(key, Integral) for key in seen)
         if counted and hasattr(whole, "__len__") and len(seen) < len(whole):
             cut = getattr(order, "drop_last", False)
@@ -269,8 +267,8 @@ def _check_second_pass(batches: Iterable, found: Sequence[Tensor]) -> None:
 
     The global random numbers stay what they are.
     """
-    first, number, total = [tensor.numpy() for tensor in found], 0, 0
-    ordered = True
+    first = [tensor.numpy() for tensor in found]
+    number, total, ordered = 0, 0, True
     with torch.random.fork_rng(devices=[]):
         for batch in batches:
             arrays = _arrays(batch)

@@ -1,6 +1,7 @@
 """Predictions averaged over samples, and whether chains agree about them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,8 @@ def average_predictions(predict: Callable[[Tensor], Tensor], samples: Tensor) ->
         tensor([[0.6155]], dtype=torch.float64)
     """
     check_tensor("samples", samples, "num_samples", "chains", "dim")
-    return sum(predict(x).double() for x in samples) / len(samples)
+    total: Any = sum(predict(x).double() for x in samples)
+    return total / len(samples)
 
 
 def function_space_rhat(values: Tensor) -> Tensor:
@@ -64,4 +66,5 @@ def function_space_rhat(values: Tensor) -> Tensor:
 
     data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
     with np.errstate(invalid="ignore"):
-        return torch.as_tensor(arviz.rhat(data)["x"].values)
+        found: Any = arviz.rhat(data)
+    return torch.as_tensor(found["x"].values)
