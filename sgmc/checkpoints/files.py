@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from sgmc.checkpoints.fingerprints import fingerprint
 from sgmc.checks import check_instance, check_number
@@ -108,16 +110,27 @@ class Checkpoint:
     def save(self, content: dict) -> None:
         """Write tensors, numbers, words and collections of these, in one stroke, with a
         checksum at the end.
+
+        Raises:
+            OSError: if the file cannot be written; an older one is as it was.
         """
+        # clones, for a view would be written with all that it is a view of
+        alone = lambda x: x.clone() if isinstance(x, Tensor) else x
 
         def write(unfinished: Path) -> None:
-            saved = {"settings": self.settings, "content": content}
+            saved = {"settings": self.settings, "content": tree_map(alone, content)}
             torch.save({**saved, "torch": str(torch.__version__)}, unfinished)
             with open(unfinished, "r+b") as file:
                 digest = hashlib.file_digest(file, "sha256").digest()
                 file.write(digest)
 
-        replace_file(self.path, write)
+        try:
+            replace_file(self.path, write)
+        except (OSError, RuntimeError) as error:  # PyTorch's, when a disk is full
+            raise OSError(
+                f"{self.path} could not be written ({error}); an older file there is "
+                "as it was"
+            ) from error
 
 
 def read_whole(path: str | Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_instance, shown
 from sgmc.matrices import in_double
@@ -169,19 +168,10 @@ class Draws:
             ...     Draws.load(f"{folder}/draws.pt").samples.shape
             torch.Size([5, 2, 3])
         """
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        tensors = {"samples": self.by_name(), "statistics": self.statistics}
-        # clones, for a view would be written with all that it is a view of
-        content |= tree_map(torch.clone, tensors)
         from sgmc.checkpoints import Checkpoint
 
-        try:
-            Checkpoint(path).save(content)
-        except (OSError, RuntimeError) as error:  # PyTorch's, when a disk is full
-            raise OSError(
-                f"draws could not be written to {path} ({error}); an older file there "
-                "is as it was"
-            ) from error
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        Checkpoint(path).save({**content, "samples": self.by_name()})
 
     @classmethod
     def load(cls, path: str | Path) -> "Draws":

@@ -137,12 +137,9 @@ def _save(job: Job, checkpoint: Store | None) -> None:
     try:
         if checkpoint is not None:
             checkpoint.save(job.state_dict())
-    # PyTorch says RuntimeError when a disk is full
-    except (OSError, RuntimeError) as error:
-        warnings.warn(
-            f"{checkpoint} could not be written ({error}): the run goes on without it",
-            stacklevel=4,
-        )
+    except OSError as error:
+        told = f"the checkpoint {error}; the run goes on without it"
+        warnings.warn(told, stacklevel=4)
 
 
 def _bar(progress: bool, total: int, **labels: Any) -> tqdm:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from sgmc.checks import check_count, check_instance, shown
 from sgmc.door.draws import Draws
@@ -295,8 +295,7 @@ class _Run:
         return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
-        # clones, for a view would be written with all that it is a view of
-        samples, statistics = tree_map(torch.clone, self.kept(self.num_drawn))
+        samples, statistics = self.kept(self.num_drawn)
         return {
             "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,

@@ -367,7 +367,7 @@ def test_a_stop_while_draws_are_written_leaves_the_older_file(
         patch.setattr(torch, "save", write)
         kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else OSError
         with pytest.raises(
-            kind, match=r"draws\.pt \(full\)" if kind is OSError else None
+            kind, match=r"draws\.pt could not .*\(full\)" if kind is OSError else None
         ):
             Draws(draws.samples + 1).save(path)
     assert torch.equal(Draws.load(path).samples, draws.samples)

@@ -248,6 +248,17 @@ def test_the_core_is_small_and_imports_itself_alone():
     ]
 
 
+def test_the_first_page_of_the_reference_is_what_the_package_offers():
+    page = (ROOT / "book" / "appendix" / "api.md").read_text()
+    (first,) = re.findall("^`from sgmc import ...` offers ten names.*", page, re.M)
+    names = re.findall(r"`sgmc\.[\w.]*\.(\w+)`", first)
+    assert len(names) == 10 and sorted(names) == sorted(sgmc.__all__)
+    for name in names:
+        assert getattr(sgmc, name).__name__ == name
+    with pytest.raises(ImportError, match="sampel"):
+        exec("from sgmc import sampel", {})
+
+
 def test_the_version_is_the_same_everywhere():
     version = re.escape(sgmc.__version__)
     for name, line in (
