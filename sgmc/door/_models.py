@@ -5,7 +5,7 @@ the start, the minibatches of its rule, and the densities of some examples of it
 import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Generator, Tensor
@@ -16,6 +16,7 @@ from sgmc.posteriors.base import Batch, DataPotential, OnBatch
 from sgmc.potentials import ERRORS, Potential, differentiate
 from sgmc.randomness import counter_based, normal_like
 
+Result = TypeVar("Result")
 _COUNTED = 3  # the purpose of a stream of random numbers
 # numbers of a tensor of which some examples, or tenths of all, are made
 _LOOKED_AT, _MANY = 2**16, 2**24
@@ -32,23 +33,6 @@ def check_methods(potential: Potential) -> None:
                 "call: write draw_minibatches, and gradient_given or "
                 "gradient_and_variance_given, from which it follows"
             )
-
-
-def check_prior(potential: Any, position: Tensor) -> None:
-    """Raise a ValueError unless a potential's ``log_prior``, if it has one, gives a
-    number a chain: what it gives otherwise may broadcast, or fail elsewhere.
-    """
-    try:
-        with torch.no_grad():
-            value = evaluate(lambda: potential.log_prior(position), position)
-    except (AttributeError, NotImplementedError):
-        return
-    if getattr(value, "shape", None) != position.shape[:1]:
-        raise ValueError(
-            f"log_prior must return one number a chain, ({len(position)},), but it "
-            f"returned {shown(value)}: add up the coordinates by .sum(-1), and write "
-            "0 * position.sum(-1) for a flat prior"
-        )
 
 
 def check_model(
@@ -75,11 +59,10 @@ def check_model(
                 f"{tuple(position.shape)}, but must be one number a chain, "
                 f"({len(position)},): add up the coordinates by .sum(-1)"
             )
-        near, found = within(lambda x: [potential.energy(x)], position, generator)
-        if not (found and found[0].isfinite().all()):
+        near, energy = within(potential.energy, position, generator)
+        if energy is None or not energy.isfinite().all():
             return  # at the start itself, which is for the kernel to refuse or not
-        (energy,) = found
-        if not agree(_energy_or_none(potential, near.clone()), energy):
+        if not agree(attempt(potential.energy, near.clone()), energy):
             raise ValueError(
                 "the potential's energy is not the same when it is computed twice at "
                 "one position: something in it is drawn at random or changes, such as "
@@ -89,7 +72,7 @@ def check_model(
         for kept in (0, 1) if len(position) > 1 else ():
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
-            moved = _energy_or_none(potential, others)
+            moved = attempt(potential.energy, others)
             if moved is None or not agree(moved[kept::2], energy[kept::2]):
                 raise ValueError(
                     "the potential's energy of one chain depends on where the other "
@@ -145,9 +128,8 @@ def _check_slope(
             way = (1 + position.abs()) * normal_like(position, generator)
             step[:, piece] = way[:, piece]
             step *= length * size / step.norm(dim=-1, keepdim=True)
-            with torch.no_grad():
-                above = _energy_or_none(potential, position + step)
-                below = _energy_or_none(potential, position - step)
+            above = attempt(potential.energy, position + step)
+            below = attempt(potential.energy, position - step)
             if above is None or below is None:
                 return
             found, said = (above - below) / 2, (gradient * step).sum(-1)
@@ -166,39 +148,36 @@ def _check_slope(
             )
 
 
-def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:
-    """Compute the energy at a position that may be no good one."""
+def attempt(function: Callable[..., Result], *given: Any) -> Result | None:
+    """Call a function, without gradients, at a position that may be no good one: None
+    if it fails there.
+    """
     try:
-        return potential.energy(position)
-    except ERRORS:
+        with torch.no_grad():
+            return function(*given)
+    except (LookupError, *ERRORS):
         return None
 
 
 def within(
-    function: Callable[[Tensor], Sequence[Tensor]],
-    position: Tensor,
-    generator: Generator,
-) -> tuple[Tensor, Sequence[Tensor]]:
+    function: Callable[[Tensor], Any], position: Tensor, generator: Generator
+) -> tuple[Tensor, Any]:
     """Look near a position ``(chains, dim)`` for a place where all that a function
     gives is finite, not as far as beyond the end of a support: the place, at last the
-    position itself, and what the function gave there, or nothing if it failed.
+    position itself, and what the function gave there, or None if it failed.
 
     Example:
-        >>> small = lambda x: [1 / (x.abs() < 0.01)]
+        >>> small = lambda x: 1 / (x.abs() < 0.01)
         >>> near, _ = within(small, torch.zeros(1, 1), Generator())
         >>> 0 < near.abs() < 0.01
         tensor([[True]])
     """
     direction = (1 + position.abs()) * normal_like(position, generator)
-    near, found = position, ()
+    near, found = position, None
     for distance in (0.1, 0.001, 0.0):
         near = position + distance * direction
-        try:
-            with torch.no_grad():
-                found = function(near)
-        except ERRORS:
-            continue
-        if all(value.isfinite().all() for value in found):
+        found = attempt(function, near)
+        if found is not None and all(value.isfinite().all() for value in found):
             break
     return near, found
 
@@ -218,10 +197,8 @@ def check_minibatches(
     direction = (1 + position.abs()) * normal_like(position, generator)
     for distance in (10.0, 0.1):
         place = position + distance * direction
-        try:
-            error = _minibatch_error(potential, place, generator)
-        except (LookupError, *ERRORS):
-            continue  # beyond a support, or without an energy
+        # None too beyond a support, or without an energy
+        error = attempt(_minibatch_error, potential, place, generator)
         if error is not None:
             raise ValueError(
                 f"the gradients of minibatches are on average {error:.3g} times "
@@ -234,19 +211,18 @@ def _minibatch_error(
     potential: Potential, place: Tensor, generator: Generator
 ) -> float | None:
     """Give the mean of ∇Ũ·∇U/|∇U|² at a place, None if it may be one."""
-    with torch.no_grad():
-        exact = potential.gradient(place)
-        ratios: list[Tensor] = []
-        for number, limit in ((8, 3.0), (64, 8.0)):
-            while len(ratios) < number:
-                minibatch = potential.fresh_minibatch(place, generator)
-                product = (potential.gradient_given(place, minibatch) * exact).sum(-1)
-                ratios.append((product / exact.square().sum(-1)).mean())
-            error, mean = torch.std_mean(torch.stack(ratios))
-            off, size = abs(float(mean) - 1), limit * float(error) / number**0.5
-            if not (0.25 < off < math.inf and off > size):
-                return None
-    return float(mean)
+    exact, ratios = potential.gradient(place), []
+    mean = math.nan
+    for number, limit in ((8, 3.0), (64, 8.0)):
+        while len(ratios) < number:
+            minibatch = potential.fresh_minibatch(place, generator)
+            product = (potential.gradient_given(place, minibatch) * exact).sum(-1)
+            ratios.append((product / exact.square().sum(-1)).mean())
+        error, mean = map(float, torch.std_mean(torch.stack(ratios)))
+        off = abs(mean - 1)
+        if not (0.25 < off < math.inf and off > limit * error / number**0.5):
+            return None
+    return mean
 
 
 def check_posterior(
@@ -285,6 +261,12 @@ def check_posterior(
             prior, likelihood = evaluate(lambda: densities(position), position)
         except NotImplementedError:
             return
+    if getattr(prior, "shape", None) != position.shape[:1]:
+        raise ValueError(
+            f"log_prior must return one number a chain, ({len(position)},), but it "
+            f"returned {shown(prior)}: add up the coordinates by .sum(-1), and write "
+            "0 * position.sum(-1) for a flat prior"
+        )
     for name, value in (("log_prior", prior), ("log_likelihood", likelihood)):
         if len(odd := value[~value.isfinite()]):
             raise ValueError(
@@ -294,20 +276,16 @@ def check_posterior(
                 "0 under a logarithm? If they are right, start elsewhere"
             )
     near, found = within(densities, position, generator)
-    with torch.no_grad():
-        twice = zip(densities(near), found, strict=True)
-        if not all(agree(*values) for values in twice):
-            return  # random, which a look at the energy says
+    again = attempt(densities, near)
+    if not (again and found and all(map(agree, again, found))):
+        return  # random, which a look at the energy says
     _check_order(posterior, near[:1], few)
     _check_scale(posterior, near, few, None)
     if not (own or posterior.takes_all_data):
         minibatch = posterior.draw_minibatches(near, generator, 0)[0]
         _check_scale(posterior, near, few, minibatch)
-    try:
-        with torch.no_grad():
-            names = _blind(posterior, near, few, generator)
-    except ERRORS:  # beyond a support
-        return
+    # None too beyond a support
+    names = attempt(_blind, posterior, near, few, generator)
     if names is not None:
         raise ValueError(
             f"parameters {names[:20]} change the likelihood, but its gradient is "
@@ -353,35 +331,38 @@ def _check_scale(
     examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
     scale 1 what forgets it looks right.
     """
-    scale = 2.0 if minibatch is None else posterior.num_examples / minibatch.shape[1]
-    by_parts = lambda x: DataPotential._energy_of(posterior, x, batch, scale)
-    try:
-        of = posterior.energy_given, posterior.gradient_given
-        given: tuple = position, minibatch
-        if minibatch is None:
-            of, given = (
-                (posterior._energy_of, posterior._gradient_of),
-                (position, few, scale),
-            )
-        with torch.no_grad():
-            found = [each(*given) for each in of]
+    number = (few[0] if minibatch is None else minibatch).shape[1]
+    scale = 2.0 if minibatch is None else posterior.num_examples / number
+    of: Any = (posterior.energy_given, posterior.gradient_given)
+    given: Any = (position, minibatch)
+    if minibatch is None:
+        of, given = (
+            (posterior._energy_of, posterior._gradient_of),
+            (position, few, scale),
+        )
+
+    def both() -> tuple[Tensor, ...]:
+        found = [each(*given) for each in of]
         # one copy of the minibatch at a time
         batch = few if minibatch is None else posterior.gather(minibatch)
-        energy, expected = differentiate(by_parts, position)
-    except ERRORS:  # beyond a support, or it has no derivative
+        by_parts = lambda x: DataPotential._energy_of(posterior, x, batch, scale)
+        return *found, *differentiate(by_parts, position)
+
+    values = attempt(both)
+    if values is None:  # beyond a support, or it has no derivative
         return
-    right = agree(found[0], energy) and agree(found[1], expected, root=3)
-    if not right and energy.isfinite().all() and expected.isfinite().all():
-        error = (found[1] - expected).abs()
+    energy, gradient, right, expected = values
+    same = agree(energy, right) and agree(gradient, expected, root=3)
+    if not same and right.isfinite().all() and expected.isfinite().all():
+        error = (gradient - expected).abs()
         chain, place = divmod(int(error.argmax()), position.shape[1])
         raise ValueError(
-            f"with the scale {scale:.6g}, N/n, the energy of {batch[0].shape[1]} "
-            f"examples is {float(found[0][chain]):.6g} in chain {chain}, and its "
-            f"gradient is {float(found[1][chain, place]):.6g} in coordinate {place}"
-            f", but those of log p(θ) and N/n·Σ log p(xᵢ | θ) are "
-            f"{float(energy[chain]):.6g} and {float(expected[chain, place]):.6g}: "
-            "look at the formula's sign, factors and shapes, and multiply the "
-            "likelihood by the scale, and not the prior"
+            f"with the scale {scale:.6g}, N/n, the energy of {number} examples is "
+            f"{float(energy[chain]):.6g} in chain {chain}, and its gradient is "
+            f"{float(gradient[chain, place]):.6g} in coordinate {place}, but those of "
+            f"log p(θ) and N/n·Σ log p(xᵢ | θ) are {float(right[chain]):.6g} and "
+            f"{float(expected[chain, place]):.6g}: look at the formula's sign, factors "
+            "and shapes, and multiply the likelihood by the scale, and not the prior"
         )
 
 
@@ -425,9 +406,8 @@ def _blind(
             unseen = still
         if not changed:
             return None
-    cut = getattr(
-        posterior, "parameters_of", None
-    )  # by names, of a model that has some
+    # by names, of a model that has some
+    cut = getattr(posterior, "parameters_of", None)
     cut = cut or getattr(getattr(posterior, "parameters", None), "cut", None)
     places = torch.arange(len(unseen), device=unseen.device)
     pieces = cut(places) if cut else {int(i): i for i in unseen.nonzero()[:1000]}
@@ -486,7 +466,7 @@ def check_uniform(
         drawn = torch.stack([rule.indices(*given, step)[0] for step in steps])
     except LookupError:  # a rule for fewer steps
         return
-    found: list[tuple[float, str]] = []
+    found: dict[float, str] = {}  # by how far it is off
     keys = {"their place": torch.arange(num_examples)} | {
         f"tensor {number} of the data": _keys(x)
         for number, x in enumerate(data)
@@ -503,27 +483,25 @@ def check_uniform(
         odd = (off > 0.1 * sizes) & (off > 7 * (variance / number).sqrt())
         for place in odd.nonzero().flatten().tolist():
             ratio = float(mean[place] / sizes[place])
-            text = (
+            found[abs(ratio - 1)] = (
                 f"of the tenths of the examples by {name}, from the least, number "
                 f"{place + 1} comes {ratio:.2f} times as often as it should"
             )
-            found.append((abs(ratio - 1), text))
     expected = drawn.numel() / num_examples  # of each example
     counts = drawn.flatten().bincount(minlength=num_examples).double()
     # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
     tail = torch.special.xlogy(counts, counts / expected) - counts + expected
     place = int(tail.argmax())
     if tail.max() > math.log(1e7 * num_examples):
-        text = (
+        found[0.0] = (
             f"example {place} came {int(counts[place])} times in {number} minibatches, "
             f"where {expected:.3g} are expected"
         )
-        found.append((0.0, text))
     if found:
         raise ValueError(
             f"minibatches: {type(rule).__name__}.indices does not choose the examples "
-            f"uniformly, and N/n is no right scale then: {max(found)[1]}. Choose each "
-            "equally often; what shall weigh more gets a weight in the likelihood"
+            f"uniformly, and N/n is no right scale then: {found[max(found)]}. Choose "
+            "each equally often; what shall weigh more gets a weight in the likelihood"
         )
 
 

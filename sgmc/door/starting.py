@@ -31,9 +31,11 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"= {potential.dim}"
         )
     models.check_methods(potential)
-    models.check_prior(potential, position)
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)
+    potential.check(position, generator)  # which may know why it is not finite
+    if isinstance(potential, models.DataPotential):
+        models.check_posterior(potential, position, generator)
     gradient: object = evaluate(
         lambda: potential.stochastic_gradient(position, generator, step=0), position
     )
@@ -42,10 +44,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"the potential's gradient is {shown(gradient)}, but the position is "
             f"{shown(position)}; they must agree"
         )
-    potential.check(position, generator)  # which may know why it is not finite
-    if isinstance(potential, models.DataPotential):
-        models.check_posterior(potential, position, generator)
-    else:
+    if not isinstance(potential, models.DataPotential):
         models.check_minibatches(potential, position, generator)
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
