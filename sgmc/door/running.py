@@ -138,8 +138,7 @@ def _save(job: Job, checkpoint: Store | None) -> None:
         if checkpoint is not None:
             checkpoint.save(job.state_dict())
     except OSError as error:
-        told = f"the checkpoint {error}; the run goes on without it"
-        warnings.warn(told, stacklevel=4)
+        warnings.warn(f"checkpoint {error}; the run goes on without it", stacklevel=4)
 
 
 def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
