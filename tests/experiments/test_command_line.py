@@ -227,18 +227,6 @@ def test_an_interrupted_experiment_goes_on(
     assert run(tmp_path, "mnist", "--small", "--resume") == 0
 
 
-def test_a_corrupt_checkpoint_is_one_line(two_methods, tmp_path, capsys):
-    assert run(tmp_path, "mnist", "--small") == 0
-    path = tmp_path / "runs" / "mnist-small" / "SGLD-0.pt"
-    path.write_bytes(b"nothing")
-    assert run(tmp_path, "mnist", "--small", "--resume") == 1
-    assert (
-        "SGLD-0.pt is corrupt (ValueError when reading it); delete it to start anew"
-        in error_of(capsys)
-    )
-    assert path.read_bytes() == b"nothing"
-
-
 STORED = [
     path
     for path in sorted(RESULTS.glob("*.json"))

@@ -51,22 +51,6 @@ def test_a_quarter_turn_is_exact(generator):
     assert torch.equal(turned(digits, 0).inputs, digits.inputs)
 
 
-def test_a_network_that_is_sure_of_digits_alone_tells_letters_apart():
-    digits, blank = (
-        Data(fill(30, 784), torch.zeros(30, dtype=torch.int64))
-        for fill in (torch.ones, torch.zeros)
-    )
-    posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    position = torch.zeros(2, posterior.dim)
-    position[:, :784] = 0.05  # the weights of the first class
-    result = uncertainty.look(posterior, position, digits, {"letters": blank})
-    assert result["entropy"]["letters"]["auroc"] == 1 and result["scores"]["error"] == 0
-    assert result["entropy"]["letters"]["mean"] == pytest.approx(math.log(10), abs=1e-6)
-    assert sum(result["entropy"]["letters"]["histogram"]) == 30
-    # two equal networks
-    assert result["entropy"]["letters"]["disagreement"] == pytest.approx(0, abs=1e-6)
-
-
 def test_networks_that_disagree_about_letters_alone_tell_them_apart_by_that():
     """Both networks are sure of each digit; on a letter each is sure of another class,
     so that the disagreement is log 2.

@@ -210,17 +210,6 @@ def test_cifar10_has_its_channels_first(there, tmp_path, monkeypatch):
     )
 
 
-def test_cifar10_that_is_not_to_be_had_says_where_to_put_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(torchvision.datasets, "CIFAR10", FakeCIFAR10)
-    monkeypatch.setattr(FakeCIFAR10, "there", False)
-    monkeypatch.setattr(FakeCIFAR10, "network", False)
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"cifar-10-batches-py.*whole",
-    ):
-        cifar10(tmp_path)
-
-
 def write_notmnist(root, images, labels):
     folder = root / "notMNIST" / "raw"
     folder.mkdir(parents=True)
@@ -322,14 +311,6 @@ def test_what_is_no_table_of_mushrooms_is_refused(lines, message, tmp_path):
         mushrooms(write_mushrooms(tmp_path, *lines))
 
 
-def test_a_missing_table_says_where_it_is_from(tmp_path):
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"nowhere.*agaricus-lepiota\.data",
-    ):
-        mushrooms(tmp_path / "nowhere")
-
-
 def test_made_up_mushrooms_have_the_shape_of_the_real_ones_and_the_law_that_they_say():
     data = synthetic_mushrooms()
     assert (
@@ -402,12 +383,6 @@ def test_own_copies_of_movielens_are_read_in_both_formats(
         )
 
 
-def test_of_both_sets_the_larger_is_read(tmp_path):
-    write_ratings(tmp_path / "ml-100k" / "u.data", "\t", LINES[:2])
-    write_ratings(tmp_path / "ml-1m" / "ratings.dat", "::")
-    assert len(movielens(tmp_path).ratings) == 4
-
-
 def test_without_a_copy_of_movielens_an_error_says_where_one_gets_it(tmp_path):
     with pytest.raises(
         FileNotFoundError,
@@ -474,15 +449,8 @@ def test_made_up_ratings_hang_on_the_seed_alone():
     assert all(
         torch.equal(a, b) for a, b in zip(one, again, strict=True)
     ) and not torch.equal(one.ratings, other.ratings)
-    for message, settings in {
-        "num_ratings.*601.*600": {"num_ratings": 601},
-        r"noise_std.*-1\b": {"noise_std": -1.0},
-        r"\brank\b.*\b0\b": {"rank": 0},
-    }.items():
-        with pytest.raises(ValueError, match=message):
-            made_up_ratings(
-                **{"num_users": 30, "num_items": 20, "num_ratings": 100} | settings
-            )
+    with pytest.raises(ValueError, match=r"num_ratings.*601.*600"):
+        made_up_ratings(num_users=30, num_items=20, num_ratings=601)
 
 
 def test_the_digits_are_split_with_every_class_in_each_part():

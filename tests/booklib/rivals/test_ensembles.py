@@ -95,28 +95,6 @@ def test_with_minibatches_anchors_pull_as_much_as_with_all_the_data(
     assert (slope[:3].diagonal() > 8 * standard_error[:3].diagonal()).all()
 
 
-def test_a_network_finds_other_modes_from_other_starts(generator):
-    inputs = torch.randn(60, 4, generator=generator)
-    module = torch.nn.Sequential(
-        torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3)
-    )
-    posterior = NetworkPosterior(
-        module, inputs, inputs[:, :3].argmax(-1), prior_variance=10.0, batch_size=20
-    )
-    draws = ensemble(
-        posterior,
-        posterior.initial_position(3, generator),
-        num_steps=300,
-        learning_rate=0.05,
-    )
-    probabilities = posterior.predict(draws.samples[0], inputs)
-    # a third by chance
-    assert (
-        (probabilities.argmax(-1) == posterior.data[1]).double().mean(-1) > 0.8
-    ).all()
-    assert torch.cdist(draws.samples[0], draws.samples[0]).fill_diagonal_(9).min() > 1
-
-
 def test_anchors_move_the_prior_whether_its_slope_is_a_formula_or_not(
     regression, generator
 ):

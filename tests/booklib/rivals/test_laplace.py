@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from booklib.rivals import ensemble, laplace
-from sgmc.posteriors import LogisticRegression, NetworkPosterior
+from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.rivals.moments import z_of_mean
@@ -95,30 +95,6 @@ def test_the_hessian_of_logistic_regression_is_the_formula(generator):
         - math.log(2 * math.pi)
     )
     torch.testing.assert_close(draws.statistics["log_density"][:, 0], expected)
-
-
-def test_a_networks_last_layer(generator):
-    """Its Hessian is positive, for outputs are linear in it, though that of all weights
-    need not be.
-    """
-    inputs = torch.randn(60, 4, generator=generator)
-    module = torch.nn.Sequential(
-        torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)
-    )
-    posterior = NetworkPosterior(module, inputs, inputs[:, :3].argmax(-1))
-    modes = ensemble(
-        posterior,
-        posterior.initial_position(2, generator),
-        num_steps=1000,
-        learning_rate=0.03,
-    ).samples[0]
-    draws = laplace(posterior, modes, 20, coordinates=torch.arange(25, 43))
-    assert (
-        torch.equal(draws.samples[..., :25], modes[:, :25].expand(20, 2, 25))
-        and draws.samples.dtype == torch.float32
-    )
-    assert (draws.samples[..., 25:].std(0) > 0.05).all()
-    assert posterior.predict(draws.samples.flatten(0, 1), inputs).shape == (40, 60, 3)
 
 
 @pytest.mark.parametrize(

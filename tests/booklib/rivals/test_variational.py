@@ -227,16 +227,6 @@ def test_the_noise_of_a_gradient_moves_no_optimum():
     assert z.abs().max() < z_bound(4), z
 
 
-def test_the_same_seed_gives_the_same_draws_and_another_one_others(regression):
-    one, same, other = (
-        variational(
-            regression(5), torch.zeros(2, 3).double(), 3, num_steps=20, seed=seed
-        ).samples
-        for seed in (0, 0, 1)
-    )
-    assert torch.equal(one, same) and not torch.isclose(one, other).any()
-
-
 def test_large_spreads_are_good_starts():
     """log(e^σ − 1) overflows in single precision where σ is 90."""
     draws = variational(

@@ -304,17 +304,6 @@ def test_a_learning_rate_that_diverges_is_named_at_once():
     assert not rounds
 
 
-def test_logits_that_overflow_are_a_run_that_diverged(monkeypatch):
-    run = make(PLANS["SGD"])
-    monkeypatch.setattr(
-        run.chain.posterior,
-        "log_predict",
-        lambda position, inputs: torch.full((1, 30, 10), torch.nan),
-    )
-    with pytest.raises(DivergedError, match="SGD left the finite numbers in round 1"):
-        run.go(progress=False)
-
-
 def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
     """The probability of e⁻²⁰⁰ is 0 in float32, and the logarithm of that is no
     score.
