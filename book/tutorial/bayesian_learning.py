@@ -10,48 +10,33 @@
 #
 # ```{div} page-head
 # Page 1 of 12 · 19 minutes to read, 10 to play · Running: about 12 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! Bayesian learning, ! predictive distribution
 # ```
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
+# %%
 import torch
 
 from booklib.data import digits, letters
 from booklib.models.networks import multilayer_perceptron
-from booklib.page.claims import claim
+from booklib.page.claims import at_least, at_most, check, near
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import NetworkPosterior
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
 from booklib.page.figures import COLOURS, use_style
 from booklib.page.play import play
 from booklib.scores.prediction import error_rate, predictive_entropy
-from sgmc import sample
-from sgmc.kernels import SGHMC
-from sgmc.posteriors import LinearRegression, NetworkPosterior
+from sgmc.posteriors import LinearRegression
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-
-# %% tags=["hide-input"]
-train, test = digits()
-strange = letters()
-images = torch.cat([test.inputs, strange.inputs])
-posterior = NetworkPosterior(
-    multilayer_perceptron([784, 50, 10]),
-    train.inputs,
-    train.targets,
-    prior_variance=0.1,
-    batch_size=200,
-)
-start = posterior.initial_position(1, torch.Generator().manual_seed(0))
-trained = sample(
-    SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0),  # no noise: this optimises
-    posterior,
-    start,
-    num_samples=1,
-    warm_up=2_000,
-    seed=1,
-).samples[-1]
 
 # %% [markdown]
 # A network that was trained to name digits will name a letter too, and often be sure of it.
@@ -65,25 +50,41 @@ trained = sample(
 # The answer is a probability distribution over networks, from which we draw samples.
 #
 # *A guess before you read on.*
-# The networks are shown the letters A to J in many printing fonts. The trained network calls about one in five of them a digit with more than 90 per cent probability.
+# The networks are shown the letters A to J in many printing fonts. The trained network calls a share of {c}`sure` of them a digit with more than 90 per cent probability.
 # How often does the average do so: as often, half as often, or still less?
 
 # %%
-draws = sample(
-    SGHMC.from_learning_rate(1e-5, 0.01),
-    posterior,
-    start,
-    num_samples=150,
-    warm_up=2_000,
-    thinning=20,
-    seed=1,
+train, test = digits()
+images = torch.cat([test.inputs, letters().inputs])
+posterior = NetworkPosterior(
+    multilayer_perceptron([784, 50, 10]),
+    train.inputs,
+    train.targets,
+    prior_variance=0.1,
+    batch_size=200,
 )
+start = posterior.initial_position(1, torch.Generator().manual_seed(0))
+optimiser = SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0)  # without noise
+trained = sample(optimiser, posterior, start, 1, warm_up=2_000, seed=1).samples[-1]
+point = posterior.predict(trained, images)[0]
+
+# %% [markdown]
+# Now the three statements of this page, sample, predict, average, and what they are for: how often the answer is surer than 90 per cent.
+
+# %%
+kernel = SGHMC.from_learning_rate(1e-5, 0.01)
+draws = sample(kernel, posterior, start, 150, warm_up=2_000, thinning=20, seed=1)
 networks = posterior.predict(draws.samples[:, 0], images)  # (150, images, 10)
 average = networks.mean(0)
 
-# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The letter is the one on which the 150 networks disagree most, among those where the trained network is surer than 95 per cent; the three sampled networks were chosen because they disagree.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has several low bars."}} tags=["hide-input"]
-point = posterior.predict(trained, images)[0]
 on_letters = slice(len(test.targets), None)
+sure, average_sure = (
+    (p[on_letters].max(-1).values > 0.9).double().mean() for p in (point, average)
+)
+check("sure", sure, at_least(0.16), because="0.19 to 0.21 in five seeds")
+check("less", average_sure / sure, at_most(0.36), because="0.15 to 0.24 in five seeds")
+
+# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The letter is the one on which the 150 networks disagree most, among those where the trained network is surer than 95 per cent; the three sampled networks were chosen because they disagree.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has several low bars."}} tags=["hide-input"]
 disagreement = (
     predictive_entropy(average[on_letters])
     - predictive_entropy(networks[:, on_letters]).mean(0)
@@ -157,26 +158,29 @@ plt.show()
 #
 # ## Sample, predict, average
 #
-# The heading names the three statements of the first code cell.
+# The heading names what the second of the code cells above does.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
 # It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. Why the noise does this, what the numbers `1e-5` and `0.01` mean, why a step may read 200 of the 4,000 digits only, and whether 5,000 steps are enough for such a chain to arrive, are the subjects of the following pages.
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
-# The average over 150 networks calls a letter a digit with more than 90 per cent probability about a fifth as often as the trained network; this answers the guess.
-# It also makes fewer errors on digits.
+# The average over 150 networks calls a letter a digit with more than 90 per cent probability {c}`less` times as often as the trained network; this answers the guess.
+# It also makes {c}`fewer-errors` points fewer errors on digits.
 #
 # A model that is unsure of everything is trivially unsure of letters.
 # Is that all the average does?
 # In part, yes: it is less sure of digits, too.
 # So let each model refuse to answer below a threshold of its own, set so that it answers 80 per cent of the digits.
-# The average then answers only a half to two thirds as many letters as the trained network.
-# ({doc}`/book/studies/uncertainty` asks this question at full scale.)
+# The average then answers {c}`let-through` times as many letters as the trained network.
+# {doc}`/book/studies/uncertainty` asks this question at full scale.
 
 # %% tags=["hide-input"]
-digits_right = test.targets
 on_digits = slice(None, len(test.targets))
-sure = (point[on_letters].max(-1).values > 0.9).double().mean()
+
+
+def errors(p):
+    """The error on digits, in points."""
+    return 100 * error_rate(p[on_digits], test.targets)
 
 
 def let_through(p):
@@ -185,65 +189,38 @@ def let_through(p):
     return (doubt[on_letters] <= doubt[on_digits].quantile(0.8)).double().mean()
 
 
-claim(
-    "Share of letters that the trained network calls a digit with more than 90 %",
-    sure,
-    at_least=0.16,
-    because="it was 0.19 to 0.21 in runs with five seeds",
-)
-claim(
-    "The same share for the average over 150 networks, over that of the trained one",
-    (average[on_letters].max(-1).values > 0.9).double().mean() / sure,
-    at_most=0.36,
-    because="it was 0.15 to 0.24 in runs with five seeds",
-)
-claim(
-    "Test error of the average on digits, less that of the trained network",
-    error_rate(average[on_digits], digits_right)
-    - error_rate(point[on_digits], digits_right),
-    at_most=0.005,
-    because="it was -0.019 to -0.007 in runs with five seeds",
-)
-claim(
-    "Share of letters let through where 80 % of the digits are answered, average over "
-    "trained network",
-    let_through(average) / let_through(point),
-    at_most=0.92,
-    because="it was 0.46 to 0.68 in runs with five seeds",
-)
+fewer = errors(point) - errors(average)
+check("fewer-errors", fewer, at_least(0.1), because="0.7 to 1.9 in five seeds")
+passed = let_through(average) / let_through(point)
+check("let-through", passed, at_most(0.92), because="0.46 to 0.68 in five seeds")
 
 # %% [markdown]
 # ## Where the doubt comes from
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 #
-# A single sampled network is typically *surer* of letters than the trained one, and it makes more than twice as many errors on digits as the average of all.
+# A single sampled network is *surer* of letters than the trained one: its entropy is {c}`single-entropy` times as large on average, and {c}`single-average` times that of the average of all.
+# It also makes {c}`single-error` times as many errors on digits as that average.
 # So sampling alone does not make a network modest.
 # They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
 # %% tags=["hide-input"]
-single = predictive_entropy(networks[:, on_letters]).mean()
-single_error = sum(error_rate(p[on_digits], digits_right) for p in networks) / len(
-    networks
+single, of_trained, of_average = (
+    predictive_entropy(p).mean()
+    for p in (networks[:, on_letters], point[on_letters], average[on_letters])
 )
-claim(
-    "Mean entropy on letters of single sampled networks, over that of the trained one",
-    single / predictive_entropy(point[on_letters]).mean(),
-    at_most=0.8,
-    because="it was 0.68 to 0.73 in runs with six seeds",
-)
-claim(
-    "Mean entropy on letters of single sampled networks, over that of their average",
-    single / predictive_entropy(average[on_letters]).mean(),
-    at_most=0.55,
-    because="at most 1 by concavity; it was 0.47 to 0.48 in runs with five seeds",
-)
-claim(
-    "Mean test error of single sampled networks, over that of their average",
-    single_error / error_rate(average[on_digits], digits_right),
-    at_least=1.6,
-    because="it was 2.1 to 2.6 in runs with six seeds",
-)
+single_error = sum(map(errors, networks)) / len(networks)
+for name, value, bound, because in (
+    ("single-entropy", single / of_trained, at_most(0.8), "0.68 to 0.73 in six seeds"),
+    ("single-average", single / of_average, at_most(0.55), "0.47 to 0.48 in six seeds"),
+    (
+        "single-error",
+        single_error / errors(average),
+        at_least(1.6),
+        "2.1 to 2.6 in six seeds",
+    ),
+):
+    check(name, value, bound, because=because)
 
 # %% [markdown]
 # ## The same in one picture, exactly
@@ -268,7 +245,7 @@ claim(
 # The reason is that $U$ is quadratic: $\Sigma^{-1}$ is its second derivative, $\mu$ the place of its minimum, and $e^{-U}$ with a quadratic $U$ is a Gaussian density {cite:p}`bishop2006`.
 # {numref}`fig-regression` takes the features $1, x, x^2, x^3$ and eight observations in two groups.
 # Follow the thin curves, the samples, from the dots outwards.
-# Among the data they lie close together, and the point estimate is as good as any of them; outside they fan out, and at $x = 2$ the band is more than eighteen units wide, far beyond the frame.
+# Among the data they lie close together, and the point estimate is as good as any of them; outside they fan out, and at $x = 2$ the band is {c}`band` units wide, far beyond the frame, and {c}`funnel` times as wide as anywhere among the data.
 # It should be, since nothing has been seen there. The thick line goes on as if it knew.
 
 # %% mystnb={"figure": {"caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), five samples (thin), the point estimate (thick), and the curve that made the data (dotted).", "name": "fig-regression"}, "image": {"alt": "Eight dots in two groups on a wave. Through them run five thin curves and a thick one, close together among the dots. Outside them the thin curves fan out, and the band round them opens like a funnel to both sides."}} tags=["hide-input"]
@@ -305,28 +282,11 @@ plt.show()
 
 # %% tags=["hide-input"]
 inside, outside = variance[(grid > -0.9) & (grid < 0.8)].max(), variance[-1]
-claim(
-    "Largest gradient of U at the exact posterior mean",
-    regression.gradient(regression.mean[None]).abs().max(),
-    at_most=1e-9,
-    because="the mean of a Gaussian is where its energy is smallest; rounding",
-    kind="exact",
-)
-claim(
-    "Standard deviation of the curve at x = 2 over its largest value among the data",
-    (outside / inside).sqrt(),
-    at_least=5,
-    because="the exact formula; the data's end is at x = 0.76",
-    kind="exact",
-)
-claim(
-    "Width at x = 2 of the band of two standard deviations to either side",
-    4 * outside.sqrt(),
-    near=18.6,
-    within=0.05,
-    because="the exact formula",
-    kind="exact",
-)
+steepest = regression.gradient(regression.mean[None]).abs().max()
+words = "Largest gradient of U at the exact posterior mean"
+check("minimum", steepest, at_most(1e-9), kind="exact", says=words)
+check("funnel", (outside / inside).sqrt(), at_least(5), kind="exact", digits=2)
+check("band", 4 * outside.sqrt(), near(18.6, 0.05), kind="exact", digits=3)
 
 # %% [markdown]
 # **To remember:** a single network can say that a digit is ambiguous, but not that the data leave its weights open; that doubt shows only where sampled networks disagree.
@@ -337,16 +297,17 @@ claim(
 #
 # ## Change it
 #
-# * Keep one network in place of 150: set `num_samples=150` to `num_samples=1`. One sample is as sure as the trained network or surer, lets about twice as many letters through as the average and errs five points more often: the claims on what the average gains show ✗.
-# * In `features` set `torch.arange(4)` to `torch.arange(8)` (and `5, 4` below to `5, 8`), as many features as observations: the band outside the data becomes about fifty times wider, and the claim on its width shows ✗.
-# * In the regression set `prior_variance=4.0` to `prior_variance=0.01`. The prior now holds the weights near zero, and the band at $x = 2$ is several times narrower: away from the data, the prior determines the width of the band.
+# * In the visible cell of `draws` keep one network in place of 150: write `1` for `150`. One sample is as sure as the trained network or surer; the average in {numref}`fig-letter-network` is then one more bar chart with a tall bar.
+# * In the cell of {numref}`fig-regression` set `torch.arange(4)` to `torch.arange(8)`, and `5, 4` below to `5, 8`, as many features as observations: the band outside the data becomes about fifty times wider.
+# * There set `prior_variance=4.0` to `prior_variance=0.01`. The prior now holds the weights near zero, and the band at $x = 2$ is several times narrower: away from the data, the prior determines the width of the band.
 #
 # ## Exercises
 #
 # ````{exercise}
 # :label: ex-bayes-write
 #
-# **Write it yourself:** the posterior of {prf:ref}`thm-regression`.
+# **Write it yourself.** ★
+# The posterior of {prf:ref}`thm-regression`.
 #
 # ```python
 # def regression_posterior(Phi, y, noise_variance, prior_variance):
@@ -361,7 +322,13 @@ claim(
 # ```{solution} ex-bayes-write
 # :class: dropdown
 #
-# The code is in the next cell: one line for each half of {eq}`eq-regression`.
+# One line for each half of {eq}`eq-regression`:
+#
+#     identity = torch.eye(Phi.shape[1], dtype=Phi.dtype)
+#     covariance = (Phi.T @ Phi / noise_variance + identity / prior_variance).inverse()
+#     return covariance @ Phi.T @ y / noise_variance, covariance
+#
+# The next cell compares it with the package.
 # ```
 
 
@@ -374,33 +341,45 @@ def regression_posterior(Phi, y, noise_variance, prior_variance):
 
 
 by_hand = regression_posterior(features(x), y, 0.04, 1 / regression.prior_precision)
-claim(
-    "Largest difference between the posterior by hand and that of the package",
-    max(
-        (by_hand[0] - regression.mean).abs().max(),
-        (by_hand[1] - regression.covariance).abs().max(),
-    ),
-    at_most=1e-9,
-    because="the same formula; rounding",
-    kind="exact",
-)
+apart = [
+    (by_hand[0] - regression.mean).abs().max(),
+    (by_hand[1] - regression.covariance).abs().max(),
+]
+words = "Largest difference between the posterior by hand and that of the package"
+check("package", max(apart), at_most(1e-9), kind="exact", says=words)
 
 # %% [markdown]
 # ```{exercise}
 # :label: ex-bayes-coin
 #
+# **Predict, then run.** ★
 # A coin shows heads three times in three throws. Compare the predictive probability of heads under a uniform prior with that of the point estimate.
+# Then draw 100,000 coins from the prior, throw each three times, and keep those that showed three heads: what is the average of their $\theta$?
 # ```
 #
 # ```{solution} ex-bayes-coin
 # :class: dropdown
 #
 # Let $\theta$ be the probability of heads. The posterior is $\propto\theta^3$ on $[0, 1]$, so its density is $4\theta^3$, and the predictive probability is $\int_0^1\theta\cdot4\theta^3\,d\theta = \tfrac45$. The density is largest at $\hat\theta = 1$: the point estimate is certain of heads after three throws.
-# ```
 #
+#     theta = torch.rand(100_000)
+#     heads = torch.rand(3, 100_000) < theta
+#     print(theta[heads.all(0)].mean())
+#
+# This is Bayes' rule by simulation: what is kept is a sample of the posterior. It gave {c}`coin` in the next cell.
+# ```
+
+# %% tags=["hide-input"]
+theta = torch.rand(100_000, generator=generator)
+kept = theta[(torch.rand(3, 100_000, generator=generator) < theta).all(0)]
+error = kept.std() / len(kept) ** 0.5
+check("coin", kept.mean(), near(0.8), error=error, because="the integral")
+
+# %% [markdown]
 # ```{exercise}
 # :label: ex-bayes-entropy
 #
+# **Two kinds of doubt.** ★★
 # Write $\operatorname{Ent}(P) = -\sum_kP(k)\log P(k)$. Show that the entropy of the averaged prediction $\bar P$ of {eq}`eq-average-first` is the average entropy of the $P_s$ plus a term that is never negative. What does that term measure?
 # ```
 #

@@ -10,10 +10,17 @@
 #
 # ```{div} page-head
 # Page 2 of 12 · 23 minutes to read, 15 to play · Running: about 5 seconds
+#
+# Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
 #
 # ```{index} ! Markov chain, ! detailed balance, ! Metropolis
 # ```
+
+# %%
+import torch
+
+from booklib.page.scoreboard import show_row
 
 # %% tags=["hide-input"]
 import warnings
@@ -21,13 +28,11 @@ from fractions import Fraction
 
 import arviz
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.patches import FancyArrowPatch
 
 from booklib.page.claims import at_least, at_most, check, near
 from booklib.page.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.page.play import play
-from booklib.page.scoreboard import exact_variance
 from booklib.page.tables import show_table
 from booklib.scores.diagnostics import expectation
 from sgmc import sample
@@ -147,7 +152,7 @@ plt.show()
 # The last sum is 1, because from $y$ the chain goes somewhere.
 # ```
 #
-# This answers the guess: it is enough that the flow from $x$ to $y$ equals the flow back (enough, not necessary: flows may also go round).
+# This answers the guess: it is enough that the flow from $x$ to $y$ equals the flow back. It is not necessary, because flows may also go round.
 # The arrows of {numref}`fig-three-states` come from a recipe that does this for any $\pi$.
 # Propose one of the two other states, each with probability $\frac12$, and accept the proposal $y$ with probability $\min(1, \pi(y)/\pi(x))$; after a rejection stay where you are for this step.
 # From state 2 to state 1, for example, this gives $\frac12\cdot\frac{0.2}{0.3} = \frac13$.
@@ -162,24 +167,13 @@ plt.show()
 recipe = 0.5 * torch.minimum(torch.ones(3, 3), pi[None, :] / pi[:, None]).double()
 recipe -= torch.diag(recipe.sum(1) - 1)  # what was rejected stays
 flow = pi[:, None] * P  # from each state to each, in equilibrium
-check(
-    "recipe",
-    (recipe - P).abs().max(),
-    at_most(1e-14),
-    kind="exact",
-    says="Largest difference between the recipe's probabilities and those in the "
-    "figure",
+apart = torch.maximum((recipe - P).abs(), (flow - flow.T).abs()).max()
+words = (
+    "Largest difference of the recipe from the figure, and of a flow from the flow back"
 )
-check(
-    "flow-back",
-    (flow - flow.T).abs().max(),
-    at_most(1e-14),
-    kind="exact",
-    says="Largest difference between a flow and the flow back",
-)
-check(
-    "five-steps", (walkers[5] - pi).abs().max(), at_most(0.005), kind="exact", digits=1
-)
+check("recipe", apart, at_most(1e-14), kind="exact", says=words)
+away = (walkers[5] - pi).abs().max()
+check("five-steps", away, at_most(0.005), kind="exact", digits=1)
 
 # %% [markdown]
 # ## Metropolis
@@ -274,18 +268,21 @@ plt.show()
 # This is the dashed line, and its $E[\theta^2]$ is {c}`moves-only`, where {c}`all-steps` is measured with rejections and {c}`quadrature` is right.
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.
-# Each sampler to come will be run on it, and its variance entered on a scoreboard, which the next page shows for the first time.
-# Random-walk Metropolis makes the first entry: its stationary variance is exactly 1, by the theorem, and {c}`bowl` is what we measure.
+# Each sampler to come will be run on it, and its variance entered on a scoreboard.
+# Random-walk Metropolis makes the first entry, which by the theorem is 1.
 
+
+# %%
+def bowl(theta):
+    return theta**2 / 2
+
+
+in_the_bowl = random_walk(bowl, start, 2.4, 1_100, generator)[100:]
+show_row("random-walk", in_the_bowl)
 
 # %% tags=["hide-input"]
-def mean_and_error(values):
-    """The mean of (steps, chains), and its standard error by independent chains."""
-    of_chains = values.double().mean(0)
-    return of_chains.mean(), of_chains.std() / len(of_chains) ** 0.5
-
-
-value, error = mean_and_error(samples**2)
+of_chains = samples.double().square().mean(0)
+value, error = of_chains.mean(), of_chains.std() / 1_000**0.5
 right = expectation(well, lambda x: x**2, -4, 4)
 check("quadrature", right, kind="exact", digits=4)
 check("all-steps", value, near(right), error=error, because="quadrature; 1,000 chains")
@@ -300,10 +297,6 @@ check(
     digits=3,
     because="the flow out of each place; ten seeds have a standard deviation of 0.001",
 )
-in_the_bowl = random_walk(lambda x: x**2 / 2, start, 2.4, 1_100, generator)[100:]
-value, error = mean_and_error(in_the_bowl**2)
-exact = near(exact_variance("random-walk"))
-check("bowl", value, exact, error=error, because="the theorem above; 1,000 chains")
 
 # %% [markdown]
 # ## What a sample is worth
@@ -327,17 +320,12 @@ check("bowl", value, exact, error=error, because="the theorem above; 1,000 chain
 # In $d$ equal dimensions the best step is shorter, and the cost grows in proportion to $d$, because a proposal must suit all coordinates at once {cite:p}`roberts1997`.
 # That cost is why this tutorial does not end here.
 
-# %% mystnb={"figure": {"caption": "Steps of random-walk Metropolis for one independent sample, in the bowl, $f(\\theta) = \\theta$, measured from the averages of 1,000 chains.", "name": "fig-walk-steps"}, "image": {"alt": "Dots on logarithmic axes that fall from above a hundred at short steps to between four and five near 2.4, and rise again at long steps."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Steps of random-walk Metropolis for one independent sample, in the bowl, $f(\\theta) = \\theta$: by {eq}`eq-tau` it is 2,000 times the variance of an average of 2,000 steps, and this is measured over 1,000 chains.", "name": "fig-walk-steps"}, "image": {"alt": "Dots on logarithmic axes that fall from above a hundred at short steps to between four and five near 2.4, and rise again at long steps."}} tags=["hide-input"]
 scales = [0.15 * 2**k for k in range(9)]
 taus = []
 for scale in scales:
-    walk = random_walk(
-        lambda x: x**2 / 2,
-        torch.randn(1_000, generator=generator),
-        scale,
-        2_000,
-        generator,
-    )
+    first = torch.randn(1_000, generator=generator)
+    walk = random_walk(bowl, first, scale, 2_000, generator)
     taus.append(2_000 * float(walk.mean(0).var()))
 figure, axes = plt.subplots(figsize=(4.6, 2.8))
 axes.loglog(scales, taus, "o-", color=COLOURS["random walk"])
@@ -349,14 +337,15 @@ check("tau", taus[4], near(4.4, 1.0), error=0.2, because="it was 4.39 in 40,000 
 
 # %% [markdown]
 #
-# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`). (It measures chance, and not the bias that the starts leave.)
+# With many independent chains we need no autocorrelation to find the error: the chains' averages are independent numbers, so the usual standard error applies to them ({prf:ref}`thm-chains-standard-error`).
+# It measures chance, and not the bias that the starts leave.
 # This is why the book runs many chains at once, and it is where the standard errors of its claims come from.
 #
 # ## Has it arrived?
 #
 # All of this holds once a chain has reached its stationary distribution, and no chain shows by itself that it has.
 # One thing can be checked: chains that started in different places should have become indistinguishable.
-# The diagnostic $\hat R$ ({term}`R-hat`) cuts each chain into halves and divides the standard deviation of all samples together by the typical one within a half. (It works on ranks, so that heavy tails do no harm.)
+# The diagnostic $\hat R$ ({term}`R-hat`) cuts each chain into halves and divides the standard deviation of all samples together by the typical one within a half, both of ranks, so that heavy tails do no harm.
 # It is near 1 if all chains see the same distribution, and above 1.01 one should be suspicious {cite:p}`vehtari2021`.
 #
 # {numref}`fig-bad-chains` has one good run and four bad ones, of four chains each.
@@ -415,7 +404,7 @@ plt.show()
 # * *Missing mode*: all chains started in the same mode. They agree, and they are wrong.
 #
 # The first three of the bad runs are caught by the eye, by $\hat R$ and by `sample`.
-# The last is the one to remember: half of the density has no sample, the reported mean is {c}`mean` instead of 0, and $\hat R$ is at most {c}`good` in this run and in the good one. (In the other three it is at least {c}`suspicious`.)
+# The last is the one to remember: half of the density has no sample, the reported mean is {c}`mean` instead of 0, and $\hat R$ is at most {c}`good` in this run and in the good one, where the other three have at least {c}`suspicious`.
 # A diagnostic can show that chains disagree, but not that they are right, and only starts that are spread more widely than the target give it a chance.
 
 # %% tags=["hide-input"]
@@ -450,16 +439,16 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 #
 # ## Change it
 #
-# * Give the walker's matrix `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever. All three checks of the three states show ✗.
-# * Among the bad runs write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Now `sample` remarks on it, and its numbers show ✗: wider starts gave the diagnostic its chance.
-# * In the run of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps, and both measured values of $E[\theta^2]$ show ✗.
+# * In the cell of {numref}`fig-three-states` give `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever.
+# * In the visible cell of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps: {numref}`fig-metropolis` shows chains that are still near their start.
+# * In the cell before {numref}`fig-bad-chains` write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Look at its $\hat R$ and at the table: wider starts gave the diagnostic its chance.
 #
 # ## Exercises
 #
 # ````{exercise}
 # :label: ex-chain-barker
 #
-# **Write it yourself.**
+# **Write it yourself.** ★★
 # {cite:t}`barker1965` accepts a proposal with probability $\pi(\theta')/(\pi(\theta) + \pi(\theta'))$.
 # Show that this is in detailed balance with $\pi$, and change `random_walk` accordingly.
 #
@@ -470,7 +459,7 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 # ```
 #
 # Which of the two rules would you rather use?
-# (Assignment 3 of {doc}`/book/practice/teaching` asks for a number with an honest error, which is the other half of this page.)
+# Assignment 3 of {doc}`/book/practice/teaching` asks for a number with an honest error, which is the other half of this page.
 # ````
 #
 # ```{solution} ex-chain-barker
@@ -490,6 +479,7 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 # ```{exercise}
 # :label: ex-chain-order
 #
+# **Two rules in turn.** ★★
 # Show that a product $P_1P_2$ of two kernels with the same stationary distribution has that distribution too.
 # Is it in detailed balance if both are?
 # ```
@@ -505,19 +495,39 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 # ```{exercise}
 # :label: ex-chain-tau
 #
-# Compute $\tau$ of $f(\theta) = \theta$ for the autoregression $\theta_{t+1} = a\theta_t + N(0, 1 - a^2)$, $\lvert a\rvert < 1$.
-# What happens for negative $a$?
+# **Predict, then run.** ★
+# The autoregression $\theta_{t+1} = a\theta_t + N(0, 1 - a^2)$, $\lvert a\rvert < 1$, keeps $N(0, 1)$, because $a^2 + 1 - a^2 = 1$.
+# Compute its $\tau$ for $f(\theta) = \theta$, and with it the error of an average of 1,000 steps at $a = 0.8$ and at $a = -0.8$.
+# Then run 1,000 chains and look.
 # ```
 #
 # ```{solution} ex-chain-tau
 # :class: dropdown
 #
-# The stationary distribution is $N(0, 1)$, because $a^2 + 1 - a^2 = 1$.
-# The correlation is $\rho_k = a^k$, so $\tau = 1 + 2a/(1 - a) = (1 + a)/(1 - a)$.
-# For negative $a$ it is below one: samples that alternate are worth more than independent ones, for the mean.
+# The correlation is $\rho_k = a^k$, so $\tau = 1 + 2a/(1 - a) = (1 + a)/(1 - a)$: 9 and $\frac19$.
+# The error is $\sqrt{\tau/1000}$: 0.095 and 0.0105.
+# Samples that alternate are worth more than independent ones, for the mean.
 # For $f = \theta^2$ the correlation is $a^{2k}$, and the sign of $a$ is of no help.
-# ```
 #
+#     theta, total = torch.randn(1_000), torch.zeros(1_000)
+#     for _ in range(1_000):
+#         theta = a * theta + (1 - a**2) ** 0.5 * torch.randn(1_000)
+#         total += theta
+#     print((total / 1_000).std())
+#
+# The next cell runs it at $a = -0.8$.
+# ```
+
+# %% tags=["hide-input"]
+theta, total = torch.randn(1_000, generator=generator), torch.zeros(1_000)
+for _ in range(1_000):
+    theta = -0.8 * theta + 0.6 * torch.randn(1_000, generator=generator)
+    total += theta
+error = (total / 1_000).std()
+words = "Error of an average of 1,000 steps at a = -0.8"
+check("alternating", error, near((1 / 9_000) ** 0.5, 0.0015), digits=2, says=words)
+
+# %% [markdown]
 # ## Further reading
 #
 # {cite:t}`metropolis1953` and {cite:t}`hastings1970` are short and readable.

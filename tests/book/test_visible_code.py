@@ -19,6 +19,21 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "if has_turn(momenta(half)):",
         "if False:",
     ),
+    "bayesian_learning": (
+        {"sure", "less"},
+        "average = networks.mean(0)",
+        "average = networks[0]",
+    ),
+    "markov_chains": (
+        {"random-walk"},
+        "torch.exp(U(theta) - U(proposal))",
+        "torch.exp((U(theta) - U(proposal)) / 2)",
+    ),
+    "minibatch_noise": (
+        {"off", "theorem"},
+        "N / len(minibatch) * per_example.sum(0)",
+        "N / N * per_example.sum(0)",
+    ),
     "hamiltonian_dynamics": (
         {"leapfrog"},
         "theta = theta + step_size * r",
