@@ -50,7 +50,7 @@ def test_notebooks_come_without_an_execution_and_with_the_text_that_is_stored(
     small_book,
 ):
     """The package says another word by then, which only an execution would find."""
-    with_cell(small_book, "import matplotlib.pyplot as plt; plt.figure(); plt.show()")
+    with_cell(small_book, "import matplotlib.pyplot as plt; plt.plot([1]); plt.show()")
     assert run(small_book, "sync")[0] == 0
     text = (small_book / "sgmc" / "__init__.py").read_text().replace("first", "second")
     (small_book / "sgmc" / "__init__.py").write_text(text)

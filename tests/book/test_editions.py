@@ -5,7 +5,7 @@ set. ``make test`` builds the site first.
 import re
 import shutil
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -163,20 +163,6 @@ def test_the_file_of_a_part_has_its_pages_and_names_it(tmp_path):
     ]
     # a link to a page of another part is text
     assert within and set(within) <= set(read.named_destinations)
-
-
-def test_paths_are_seen_from_the_folder_of_all_pages():
-    assert (
-        editions.resolve("book/tutorial/markov_chains", "../../_images/a.png")
-        == "_images/a.png"
-    )
-    assert (
-        editions.resolve("index", "book/appendix/notation.html")
-        == "book/appendix/notation.html"
-    )
-    assert PurePosixPath(editions.resolve("book/a/b", "c.html")) == PurePosixPath(
-        "book/a/c.html"
-    )
 
 
 def test_what_is_not_built_is_asked_for(tmp_path):

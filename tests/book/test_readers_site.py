@@ -1,5 +1,5 @@
-"""The reader's notebooks of the whole book: they say what its pages say, and nothing of
-MyST is raw. ``make test`` builds it first.
+"""The reader's notebooks of the whole book: they say what its pages say. ``make test``
+builds it first.
 """
 
 import functools
@@ -93,9 +93,6 @@ class Page(NamedTuple):
     """What a page shows."""
 
     said: str
-    titles: list[str]
-    figures: list[str]
-    formulas: list[str]
     images: int
     claims: int
     download: Path
@@ -109,15 +106,9 @@ def shown(page):
     whole = BeautifulSoup((SITE / f"{page}.html").read_text(), "html.parser")
     article = whole.select_one("article.bd-article")
 
-    def words(selector):
-        return [element.get_text().strip() for element in article.select(selector)]
-
     for element in article.select(NOT_SAID):
         element.decompose()
     others = {
-        "titles": words(".admonition-title > .caption-number"),
-        "figures": words("figcaption .caption-number"),
-        "formulas": words(".eqno"),
         "images": len(article.select(".cell_output figure img:not([hidden])")),
         "claims": len(article.select(".cell_output .claim")),
         "download": (SITE / page).parent

@@ -134,10 +134,6 @@ def test_a_space_in_the_environments_path_is_refused(checkout):
     assert not (checkout.parent / "log").exists()
 
 
-def test_no_obstacle_here(tmp_path):
-    assert surroundings.obstacle(str(tmp_path / "not" / "yet" / "there")) is None
-
-
 @pytest.mark.parametrize("version", ["3.10", "3.15", "2.7", "4.0"])
 def test_a_python_for_which_the_packages_are_not_is_told(version, monkeypatch):
     numbers = (*map(int, version.split(".")), 4, "final", 0)
