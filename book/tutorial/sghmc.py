@@ -200,7 +200,7 @@ plt.show()
 #
 # ```{live} sghmc
 # :name: fig-live-sghmc
-# :alt: The path of one chain on the contours of a Gaussian; a histogram of the samples on the true density; the mean of theta squared, which comes to one; and the temperature against the noise estimate, a falling line that passes one where the estimate is right.
+# :alt: The path of one chain on the contours of a Gaussian; a histogram of the samples on the true density; the mean of theta squared, which comes to one; and the plane of friction and noise estimate, coloured by temperature, which is one along a level line.
 #
 # Live: SGHMC in the bowl, $\varepsilon = 0.1$, $V = 4$, hence $B = 0.2$. In the bowl the mean of $\theta^2$ is the temperature, {eq}`eq-temperature`.
 # ```
