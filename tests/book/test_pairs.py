@@ -223,11 +223,12 @@ def test_a_block_is_one_line_that_opens_on_click_or_is_open_where_one_fails():
     [("−1,200", "-1{,}200"), ("2.5·10⁻⁷", r"2.5\cdot 10^{-7}"), ("10⁹", "10^{9}")],
 )
 def test_a_number_in_a_formula_is_tex(number, formula):
-    known = {"small": {"n": {"shown": number}}, "other": {"n": {"shown": "7"}}}
-    text = "$n = {c}`n`$ and {c}`n`, $$x = {c}`other/n` {c}`m`$$"
+    small = {"n": {"shown": number, "parts": {"mean": "5"}}}
+    known = {"small": small, "other": {"n": {"shown": "7"}}}
+    text = "$n = {c}`n`$, ${c}`n.mean`$ and {c}`n`, $$x = {c}`other/n` {c}`m`$$"
     assert (
         sentences.fill_formulas(text, "small", known)
-        == f"$n = {formula}$ and {{c}}`n`, $$x = 7 {{c}}`m`$$"
+        == f"$n = {formula}$, $5$ and {{c}}`n`, $$x = 7 {{c}}`m`$$"
     )
 
 
