@@ -1,5 +1,6 @@
-"""What pages, experiments and benchmarks share, in rooms: page, scores, data, models,
-rivals, runs, conformance.
+"""The code that pages, experiments and benchmarks share, in rooms: page, scores, data,
+models, rivals, runs, conformance.
 """
 
-MEDIA = "application/vnd.sgmc.claims+json"  # of what a cell records of its claims
+# the media type of the claims that a cell records
+MEDIA = "application/vnd.sgmc.claims+json"

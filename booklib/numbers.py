@@ -1,4 +1,4 @@
-"""Numbers as they are written on paper."""
+"""Numbers in the form in which they are written on paper."""
 
 import math
 
@@ -24,9 +24,7 @@ def in_words(number: float, digits: int = 6) -> str:
 
 
 def to_the_digits_of(tolerance: float, number: float) -> str:
-    """Write a number with one digit more than the first one of what it may be off
-    by.
-    """
+    """Write a number with one digit more than the first digit of its possible error."""
     return in_words(
         round(float(number), 1 - math.floor(math.log10(tolerance)))
         if tolerance > 0
@@ -35,8 +33,8 @@ def to_the_digits_of(tolerance: float, number: float) -> str:
 
 
 def with_the_digits_of(number: float, unsure: float | None, digits: int) -> str:
-    """Write a number with the digits that its error bears, or with so many if it has
-    none.
+    """Write a number with the digits that its error supports, or with so many digits if
+    the error is None.
 
     Example:
         >>> with_the_digits_of(1.40361, 0.002, 4), with_the_digits_of(7000.4, 30, 4)

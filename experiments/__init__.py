@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from experiments.study import Experiment
 
-# in the order of the list
+# The list prints them in this order.
 EXPERIMENTS = (
     "mnist mnist_more bayesnn report report_wider report_wider_momentum "
     "report_momentum figure5 figure5_around small_start uncertainty "

@@ -23,7 +23,7 @@ from experiments import EXPERIMENTS, load
 from experiments.study import CACHE, Options
 from sgmc.checkpoints import CheckpointError
 
-# what is told in one line
+# These errors are printed in one line.
 ERRORS = (ExperimentError, CheckpointError, OSError, ImportError, ValueError)
 
 
@@ -84,7 +84,8 @@ def run_experiment(given: argparse.Namespace) -> int:
     data, runs = Path(given.data).expanduser(), given.runs.expanduser()
     options = Options(data, runs, given.small, given.device, seeds, only=given.only)
     folder = options.folder(given.name)
-    # The result of a small run is a look, not a record, and stays out of the book.
+    # The result of a small run serves for a first impression, so it stays out of the
+    # book.
     path = (runs if given.small else given.results) / f"{folder.name}.json"
     if folder.exists() and any(folder.iterdir()) and not given.resume:
         raise ExperimentError(
@@ -92,11 +93,11 @@ def run_experiment(given: argparse.Namespace) -> int:
             "the folder to start anew"
         )
     for old in (path, folder / "so-far.json"):
-        if old.exists():  # refuse one that cannot be replaced before the work
+        if old.exists():  # a file that cannot be replaced is reported before the work
             read_result(old)
     if not experiment.plans:
-        # a start is looked at before it is sampled from, more closely than the fastest
-        # product of some machines is exact
+        # A start is checked before it is sampled from, more closely than the fastest
+        # product of some machines is exact.
         torch.set_float32_matmul_precision("highest")
     prepared = experiment.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +115,7 @@ def run_experiment(given: argparse.Namespace) -> int:
 
 
 def provenance(name: str, options: Options) -> dict:
-    """Say who put a result together: command, circumstances, memory."""
+    """Record how a result came about: command, circumstances, memory."""
     command = f"python -m experiments run {name} --seeds {options.seeds}"
     if options.small:
         command += " --small"
@@ -125,7 +126,7 @@ def provenance(name: str, options: Options) -> dict:
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that is not there."""
+    """Raise an error if the device is not available."""
     try:
         torch.zeros(1, device=device)
     except Exception as error:
@@ -134,7 +135,7 @@ def check_device(device: str) -> None:
 
 
 if __name__ == "__main__":
-    # Lets the library choose its fastest matrix product, and what it rounds is far
-    # below what a minibatch leaves to chance.
+    # This lets the library choose its fastest matrix product, whose rounding is far
+    # below the randomness of minibatches.
     torch.set_float32_matmul_precision("medium")
     sys.exit(main())

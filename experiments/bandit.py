@@ -1,4 +1,4 @@
-"""A contextual bandit: eat a mushroom or leave it, by Thompson or ε-greedy.
+"""A contextual bandit: eat a mushroom or leave it, by Thompson sampling or ε-greedy.
 
 Eating an edible mushroom earns 5, a poisonous one −35 or 5 by the toss of a coin, and
 leaving it 0 (Blundell et al., 2015, Section 5.3). A network with two hidden layers of
@@ -30,15 +30,16 @@ from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
 
 FILE = "agaricus-lepiota.data"
-UNIT = 10.0  # of rewards, in which their prior and their noise are of order one
+# the unit of rewards, in which their prior and their noise are of order one
+UNIT = 10.0
 BLOCK, BUFFER, BATCH = 20, 4096, 64
 DECAY, INITIAL_STD = 0.1, 0.05  # α of SGHMC, σ of Bayes by Backprop at the start
-TUNING_SEED = 1_000  # a sequence of mushrooms that no result is from
+TUNING_SEED = 1_000  # gives a sequence of mushrooms that no result uses
 EVERY = 50  # interactions from one point of a stored curve to the next
 
 
 class Tables(NamedTuple):
-    """What agents meet."""
+    """The mushrooms that agents meet."""
 
     tables: dict[str, Data]  #: mushrooms by the name of their table, 1 for poisonous
     folder: Path  #: where runs are saved
@@ -80,11 +81,11 @@ def make_posterior(
 
 
 class Greedy:
-    """Acts by the network that Adam has found at the mode of the posterior, but with a
-    share ε of actions by chance.
+    """An agent that acts by the network that Adam found at the mode of the posterior,
+    but with a share ε of random actions.
     """
 
-    averaged = 1  # networks of which an action takes the mean
+    averaged = 1  # an action uses the mean of so many networks
 
     def __init__(self, network, plan: Plan, generator: Generator, exploration=0.0):
         self.generator, self.exploration = generator, exploration
@@ -93,7 +94,9 @@ class Greedy:
         self.optimiser = torch.optim.Adam(self.parameters, lr=plan.rate)
 
     def begin(self, position: Tensor) -> list[Tensor]:
-        """List what Adam moves, given where the weights start, ``(1, dim)``."""
+        """List the parameters that Adam moves, given where the weights start, ``(1,
+        dim)``.
+        """
         return [position]
 
     def gradients(self, posterior, minibatch: Tensor) -> tuple[Tensor, ...]:
@@ -101,7 +104,7 @@ class Greedy:
         return (posterior.gradient_given(self.parameters[0], minibatch),)
 
     def draw(self, number: int) -> Tensor:
-        """Give networks to act by, ``(number, dim)``."""
+        """Return networks to act by, ``(number, dim)``."""
         return self.parameters[0].expand(number, -1)
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
@@ -117,7 +120,9 @@ class Greedy:
 
 
 class BayesByBackprop(Greedy):
-    """Acts by a network drawn from N(μ, diag σ²), which Adam fits, or by several."""
+    """An agent that acts by a network drawn from N(μ, diag σ²), which Adam fits, or by
+    several.
+    """
 
     def __init__(self, network, plan: Plan, generator: Generator, averaged: int = 1):
         super().__init__(network, plan, generator)
@@ -142,7 +147,9 @@ class BayesByBackprop(Greedy):
 
 
 class Chain:
-    """Acts by the network of a chain of SGHMC, which goes on as the data change."""
+    """An agent that acts by the network of a chain of SGHMC, which goes on as the data
+    change.
+    """
 
     exploration, averaged = 0.0, 1
 
@@ -153,11 +160,11 @@ class Chain:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """List what moves."""
+        """List the parameters that move."""
         return [self.state.position]
 
     def draw(self, number: int) -> Tensor:
-        """Give the present network so many times, ``(number, dim)``."""
+        """Return the present network so many times, ``(number, dim)``."""
         return self.state.position.expand(number, -1)
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
@@ -171,7 +178,7 @@ class Chain:
         return SGHMC.from_learning_rate(rate, DECAY, num_steps=num_steps)
 
 
-# Each agent with its settings.
+# Each agent has these settings to choose from.
 VARIANCES = (0.1, 0.03, 0.01)
 ADAM = grid(rate=(1e-3, 3e-3), noise_variance=VARIANCES)
 AGENTS = {

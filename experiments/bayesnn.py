@@ -27,7 +27,7 @@ METHODS = {
     "Nesterov, noise on": Method(nesterov=True),
     "Nesterov, noise off": Method(noise=False, nesterov=True),
 }
-BEGUN, EVERY = 10, 10  # rounds of which all is stored: the first, and every tenth
+BEGUN, EVERY = 10, 10  # all is stored of the first ten rounds and of every tenth
 
 
 def prepare(options: Options) -> Prepared:
@@ -37,7 +37,7 @@ def prepare(options: Options) -> Prepared:
 
 
 class Timed(Program):
-    """A run that lists when and where its parts are made, and counts processor time."""
+    """A run that records when and where it ran, and counts processor time."""
 
     seconds = 0.0
     parts: tuple[dict, ...] = ()  #: circumstances, and from which round on
@@ -54,12 +54,12 @@ class Timed(Program):
         self.seconds += time.process_time() - started
 
     def state_dict(self) -> dict:
-        """Give these, too."""
+        """Return the state with the circumstances."""
         own = {"seconds": self.seconds, "parts": list(self.parts)}
         return super().state_dict() | own
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go back to these, too."""
+        """Restore the state with the circumstances."""
         super().load_state_dict(saved)
         self.seconds, self.parts = saved["seconds"], tuple(saved["parts"])
 
@@ -79,7 +79,7 @@ def make(name: str, seed: int, options: Options, prepared: Prepared) -> dict:
 
 
 def result_of(job: Timed) -> dict:
-    """Give the errors of all rounds, and what else was found in some of them."""
+    """Return the errors of all rounds, with further results of some of them."""
     some = [t for t in range(job.done) if t < BEGUN or (t + 1) % EVERY == 0]
     names = ("log_loss", "last_error", "precisions")
     found = {name: [job.found[name][t] for t in some] for name in names}

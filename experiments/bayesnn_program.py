@@ -1,5 +1,5 @@
 """The network program of Chen et al. (2014), ported: it draws the same numbers from
-numpy's old generator, in the same order, and rounds where that does.
+numpy's old generator, in the same order, and rounds in the same places.
 
 The weights start from N(0, 0.01²). The data are shuffled once, before the first round.
 From the second round on, the last step of each round draws the precision of every
@@ -16,8 +16,8 @@ import torch
 from booklib.data import Data
 
 START_STD = np.float64(0.01)
-SHADES = 1 / 256  # by which the program multiplies a byte
-HYPERPRIOR = 1.0, 1.0  # of a precision: Gamma by shape and rate
+SHADES = 1 / 256  # the program multiplies a byte by it
+HYPERPRIOR = 1.0, 1.0  # a precision's Gamma, by shape and rate
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Network:
     def forward(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the hidden units and the class probabilities of ``(n, inputs)``."""
         weights, biases, out_weights, out_biases = self.tensors
-        with np.errstate(over="ignore"):  # a unit that is off
+        with np.errstate(over="ignore"):  # a unit may saturate
             hidden = 1.0 / (1.0 + np.exp(-(inputs @ weights + biases)))
         logits = hidden @ out_weights + out_biases
         found = np.exp(logits - logits.max(1, keepdims=True))
@@ -76,7 +76,8 @@ class Network:
 
 
 class Program:
-    """A run of the program: a job of :func:`sgmc.door.running.drive`, a step a round.
+    """A run of the program: a job of :func:`sgmc.door.running.drive`, with one step a
+    round.
 
     Args:
         method: how the weights move.
@@ -190,18 +191,18 @@ class Program:
         self.found["precisions"].append(drawn)
 
     def check(self) -> None:
-        """Raise an error if the weights left the finite numbers."""
+        """Raise an error if a weight is not finite."""
         if not all(np.isfinite(each).all() for each in self.network.tensors):
             raise ValueError(
                 f"the weights left the finite numbers in round {self.done}"
             )
 
     def settings(self) -> dict[str, Any]:
-        """Give what the run depends on."""
+        """Return the settings on which the run depends."""
         return self.own
 
     def state_dict(self) -> dict[str, Any]:
-        """Give all that is needed to go on."""
+        """Return everything that is needed to go on."""
         kind, keys, *rest = self.random.get_state(legacy=True)
         arrays = {
             name: [torch.from_numpy(np.array(each)) for each in values]
@@ -215,7 +216,7 @@ class Program:
         return {**arrays, **own, "random": [kind, keys.tolist(), *rest]}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go back to what :meth:`state_dict` gave."""
+        """Go back to a state that :meth:`state_dict` returned."""
         kind, keys, *rest = saved["random"]
         self.random.set_state((kind, np.array(keys, np.uint32), *rest))
         arrays = {

@@ -24,11 +24,12 @@ from experiments.comparison import Methods, of_plans
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh
 
-PASSES = 60  # of the network that is sampled as a whole, in twelve minutes of one core
+# epochs of the network that is sampled as a whole, in twelve minutes of one core
+PASSES = 60
 IMAGES, FEATURES = "images", "random features"
 SCRAMBLED = "random features of scrambled images"
 HELD = "images behind convolutions that are held"
-LOOKS = 30  # minibatches from which the heat is estimated
+LOOKS = 30  # minibatches from which the temperature is estimated
 
 
 def prepare(options: Options, name: str = "cifar") -> Prepared:
@@ -67,7 +68,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
 
 
 def heat(run: Run) -> dict[str, dict[str, float]]:
-    """Estimate ηV/2α at the end of a run, the mean over each tensor of weights."""
+    """Estimate ηV/2α at the end of a run, averaged over each tensor of weights."""
     posterior, position = run.chain.posterior, run.chain.state.position
     generator = Generator(run.chain.device).manual_seed(run.plan.seed)
     slopes = torch.cat(
@@ -84,7 +85,9 @@ def heat(run: Run) -> dict[str, dict[str, float]]:
 
 
 def on(plan: Plan, prepared: Prepared) -> Prepared:
-    """Put together the images, or random features of the seed, and the network."""
+    """Build the posterior from the images, or random features of the seed, and the
+    network.
+    """
     train, test, shape = prepared.train, prepared.test, prepared.shape
     generator = Generator().manual_seed(plan.seed)
     if plan.data in (IMAGES, HELD):
@@ -106,7 +109,7 @@ def on(plan: Plan, prepared: Prepared) -> Prepared:
 def behind_convolutions(
     train: Data, test: Data, network: nn.Sequential, generator: Generator
 ) -> tuple[Data, Data, nn.Sequential]:
-    """Put data through a prior's convolutions, and give the network's other layers."""
+    """Put data through a prior's convolutions, and return its other layers."""
     convolutions, others = _cut(network)
     for layer in convolutions:
         if isinstance(layer, nn.Conv2d):
@@ -130,7 +133,7 @@ def random_features(
             layer.weight.uniform_(-bound, bound, generator=generator)
             layer.bias.uniform_(-bound, bound, generator=generator)
         if isinstance(layer, nn.BatchNorm2d):
-            # the running statistics are the average over all batches
+            # The running statistics average over all minibatches.
             layer.momentum = None
     features.train()
     chosen = torch.randperm(len(train.inputs), generator=generator)[:10_000]

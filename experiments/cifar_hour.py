@@ -1,4 +1,4 @@
-"""CIFAR-10: the sampler of all layers and its optimiser once more, with 300 passes.
+"""CIFAR-10: the sampler of all layers and its optimiser once more, with 300 epochs.
 
 κ = (η/α)(N/n) is what a pass moves a weight that the data leave alone; minibatches heat
 every other one by κNσ²/2, for an example's gradient of variance σ². So the sampler's

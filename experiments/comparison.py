@@ -21,7 +21,9 @@ Methods = dict[str, list[Plan]]  # the plans to choose from, by the name of the 
 
 
 def run_file(folder: Path, method: str, seed: int, tuning: int | None = None) -> Path:
-    """Name the file of a run; of the so-many-th plan of the tuning where it is one."""
+    """Name the file of a run; a run of the tuning has the number of its plan in the
+    name.
+    """
     start = "" if tuning is None else f"tuning-{tuning}-"
     return folder / f"{start}{in_a_name(method)}-{seed}.pt"
 
@@ -35,7 +37,7 @@ def make_run(
     name: str | None = None,
 ) -> Run:
     """Make the run of a plan, saved by its method or a name, and scored on the test
-    examples; the so-many-th plan of the tuning on the validation examples.
+    examples; a run of the tuning has a number and is scored on the validation examples.
     """
     examples = prepared.test if tuning is None else prepared.validation
     path = run_file(prepared.folder, name or plan.method, plan.seed, tuning)
@@ -157,8 +159,8 @@ def side_by_side(
 
 
 def look_at_letters(one: One, prepared: Prepared) -> dict:
-    """Look at what is no digit: by the networks kept, and, if it is an optimiser's run,
-    by its last network.
+    """Score the kept networks on images that are no digits and, if the run is an
+    optimiser's, its last network, too.
     """
     found = {"kept": torch.stack(one.reservoir)}
     if one.plan.record()["temperature"] == 0:
@@ -167,8 +169,8 @@ def look_at_letters(one: One, prepared: Prepared) -> dict:
 
 
 def look_at_ensembles(ones: list[One], prepared: Prepared) -> dict:
-    """Look at what is no digit by the last networks of five seeds together, and of the
-    next five, if they are an optimiser's.
+    """Score the last networks of five seeds together on images that are no digits, and
+    those of the next five, if they are an optimiser's.
     """
     if ones[0].plan.record()["temperature"] > 0:
         return {}
@@ -178,7 +180,7 @@ def look_at_ensembles(ones: list[One], prepared: Prepared) -> dict:
 
 
 def looked(positions: Tensor, one: One, prepared: Prepared) -> dict:
-    """Look at what some networks ``(networks, dim)`` predict, on the run's device."""
+    """Score networks ``(networks, dim)`` by their predictions, on the run's device."""
     test = [x.to(one.chain.device) for x in prepared.test]
     posterior = NetworkPosterior(prepared.network(), *test)
     found = look(posterior, positions, prepared.test, prepared.others)

@@ -1,4 +1,4 @@
-"""Dropout's two predictions on MNIST: weights times what is kept, and Monte Carlo.
+"""Dropout's two predictions on MNIST: by scaled weights, and by Monte Carlo.
 
 The network is that of ``neighbours``, trained at the setting which was chosen there.
 The same weights predict once, times the probability of being kept (Srivastava et al.,
@@ -25,7 +25,7 @@ CHOSEN = {"rate": 0.01, "dropped": [0.1, 0.1]}
 def scaled(draws: Draws, posterior: NetworkPosterior, rates: list[float]) -> Tensor:
     """Multiply the weights of a layer by the probability that its inputs are kept."""
     weights = draws.statistics["weights"][0].clone()
-    pieces = posterior.parameters_of(weights)  # views
+    pieces = posterior.parameters_of(weights)  # the pieces are views
     for name, rate in zip(linear_layers(posterior), rates, strict=True):
         pieces[f"{name}.weight"].mul_(1 - rate)
     return weights

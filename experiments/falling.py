@@ -22,13 +22,13 @@ METHOD = "SGD with momentum, falling rate"
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the digits of the experiment mnist, and what is none."""
+    """Load the digits of the experiment mnist, and images that are no digits."""
     prepared = mnist.prepare(options, "sigmoid", "falling")
     return prepared._replace(others=no_digits(options))
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
-    """List larger rates than a constant one can have, with the same precisions."""
+    """List rates larger than a constant rate can be, with the same precisions."""
     total = len(prepared.train.targets)
     plan = mnist.settings(prepared, small)["SGD with momentum"][0]
     plans = [
@@ -40,7 +40,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Run all seeds; with the last one, look at the ensemble of them."""
+    """Run all seeds; with the last seed, score their ensemble."""
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
     data = prepared.test, prepared.others
 

@@ -1,4 +1,4 @@
-"""Fashion-MNIST with the settings of Adam-Day et al. (2022), and what their noise was.
+"""Fashion-MNIST with the settings of Adam-Day et al. (2022), and their noise.
 
 The network of their MNIST experiment with the prior N(0, 1), 50,000 clothes, batches of
 500, 100 rounds of warm-up and 100 more; nothing is tuned. "SGHMC, as reported" has the
@@ -17,7 +17,9 @@ from sgmc.minibatches import Fresh
 
 
 def prepare(options: Options, name: str = "fashion") -> Prepared:
-    """Load the data: the first 50,000 clothes for training; the others are not used."""
+    """Load the data: the first 50,000 clothes are for training; the others are not
+    used.
+    """
     network = partial(multilayer_perceptron, LAYERS, "relu")
     if options.small:
         return Prepared(*digits(), network, options.folder(name))

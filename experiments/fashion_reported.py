@@ -19,7 +19,7 @@ from sgmc.minibatches import Fresh
 
 def settings(prepared: Prepared, small: bool) -> Methods:
     """List the settings; learning rates times N are the report's for N = 50,000."""
-    # the first network averaged is that of round 100
+    # The first network averaged is that of round 100.
     size = {"rounds": 900, "burn_in": 99, "keep_every": 25, "record_every": 10}
     if small:
         size = {"rounds": 60, "burn_in": 29, "batch_size": 100}

@@ -1,4 +1,4 @@
-"""The report's Figure 7a with the right noise from a small start, and its rivals.
+"""The report's Figure 7a with the right noise from a small start, and its competitors.
 
 As small_start, on clothes, with SGLD and Nesterov's momentum for rivals: settings and
 length are those of fashion_reported.

@@ -33,13 +33,13 @@ from sgmc.kernels import SGHMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
-RATE, DECAY = 0.4, 0.1  # of SGHMC, as the experiment neighbours found them
+RATE, DECAY = 0.4, 0.1  # SGHMC's settings, as the experiment neighbours found them
 ROUNDS, BATCH = 60, 500
 EVERY = 10  # minibatches from one network to the next
-COUNTS = (1, 2, 5, 10, 20, 50, 100)  # networks that are kept
-REPEATS = 20  # random choices
-OTHER_CHAIN = 1_000  # added to its seed
-NOISE_STD = 0.2  # of the students' copies
+COUNTS = (1, 2, 5, 10, 20, 50, 100)  # the numbers of networks to keep
+REPEATS = 20  # the number of random choices
+OTHER_CHAIN = 1_000  # is added to the seed
+NOISE_STD = 0.2  # the noise in the students' copies
 STUDENTS = {
     "student 30": (30, 1),
     "student 100": (100, 1),
@@ -47,11 +47,13 @@ STUDENTS = {
     "student 100, no copy": (100, 0),
 }
 STUDENT_RATES, LABEL_RATES = (0.15, 0.5, 1.5), (0.05, 0.15, 0.5)
-LABELS = "labels 100"  # the network that learns the labels
+LABELS = "labels 100"  # names the network that learns the labels
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the data of the experiment neighbours; what is no digit are letters."""
+    """Load the data of the experiment neighbours, with letters as the images that are
+    no digits.
+    """
     prepared = neighbours.prepare(options)
     others = {"letters": prepared.others["letters"]}
     return prepared._replace(folder=options.folder("few"), others=others)
@@ -67,7 +69,9 @@ def chain(task: Task, part: str) -> Draws:
 
 
 def teach(task: Task, draws: Draws, prepared: Prepared) -> tuple[Tensor, ...]:
-    """Make the training digits and a copy of them with what the networks predict."""
+    """Combine the training digits and a noisy copy of them with the networks'
+    predictions.
+    """
     inputs, copies = prepared.train.inputs, {"copies": 1, "noise_std": NOISE_STD}
     return lessons(task.posterior, draws, inputs, **copies, seed=task.seed)
 
@@ -93,7 +97,9 @@ def effective_number(gram: Tensor) -> float:
 
 
 class Judge(NamedTuple):
-    """Scores sets of networks, by their probabilities ``(networks, n, classes)``."""
+    """A judge that scores sets of networks by their probabilities ``(networks, n,
+    classes)``.
+    """
 
     own: Tensor  #: the average over the chain on the test digits, ``(n, classes)``
     other: Tensor  #: that of another chain
@@ -133,7 +139,7 @@ def choices(draws: Draws, gram: Tensor, seed: int) -> dict[str, Callable]:
 
 
 def seconds() -> Iterator[float]:
-    """Yield the seconds of the processor since the last ones."""
+    """Yield the processor's seconds since the previous ones."""
     before = time.process_time()
     while True:
         now = time.process_time()

@@ -42,8 +42,8 @@ from sgmc.predictions import function_space_rhat
 from sgmc.tuning import adapt
 
 CHAINS, LONGER, LARGEST_RHAT = 8, 10, 1.01
-NOISE_VARIANCE = 0.5  # of the standardised target: what least squares leave
-EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # of the bins of a target
+NOISE_VARIANCE = 0.5  # of the standardised target: it is what least squares leave
+EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # the edges of a target's bins
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Problem:
     num_samples: int  #: draws of each chain of the reference
     warm_up: int  #: steps of its warm-up
     num_steps: int  #: leapfrog steps of its trajectories
-    largest_rhat: float = LARGEST_RHAT  #: above which it is refused
+    largest_rhat: float = LARGEST_RHAT  #: a reference with a larger one is rejected
 
     @property
     def is_regression(self) -> bool:
-        """Whether the target is a number, and no class."""
+        """Whether the target is a number rather than a class."""
         return self.prepared.train.targets.is_floating_point()
 
     def posterior(self, batch_size: int | None = None) -> NetworkPosterior:
@@ -81,7 +81,7 @@ class Problem:
         return singles.double().mean(0)
 
     def scores(self, singles: Tensor, targets: Tensor) -> dict[str, float]:
-        """Score averaged predictions: error (rate or root mean square), log loss."""
+        """Score averaged predictions: error (rate or root mean square) and log loss."""
         if not self.is_regression:
             return score(self.cells(singles), targets)
         singles = singles.double()
@@ -103,7 +103,7 @@ def prepare(options: Options) -> dict[str, Problem]:
     train, validation, test = diabetes()
     patients = Prepared(train, test, None, folder / "diabetes", validation)
     rest, test = (small_images(data) for data in digits())
-    number = torch.arange(len(rest.targets)) % 4  # they are sorted by class
+    number = torch.arange(len(rest.targets)) % 4  # the digits are sorted by class
     train, validation = part(rest, number == 0), part(rest, number == 1)
     images = Prepared(train, test, None, folder / "digits", validation)
     images = images._replace(others={"letters": small_images(letters())})
@@ -124,13 +124,13 @@ def prepare(options: Options) -> dict[str, Problem]:
 
 
 def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
-    """Draw the reference, refuse it if it has not mixed, and give the predictions of
-    its chains, ``(chains, n, classes)``, and a summary for the result.
+    """Draw the reference, raise an error if it has not mixed, and return the
+    predictions of its chains, ``(chains, n, classes)``, and a summary for the result.
     """
     posterior, folder = problem.posterior(), problem.prepared.folder
     test, number = problem.prepared.test, problem.num_samples
     folder.mkdir(parents=True, exist_ok=True)
-    # from the prior
+    # The chains start from the prior.
     start = torch.randn(CHAINS, posterior.dim, generator=Generator().manual_seed(0))
     given = {"seed": 0, "progress": options.progress}
     kernel, file = HMC(0.01, problem.num_steps, jitter=0.2), folder / "warm-up.pt"
@@ -140,7 +140,7 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     draws = whole(sample(kernel, posterior, position, number, **given))
     given = problem, posterior, draws.samples, test.inputs
     predictions, rhat, deviations, spread = look_at(*given)
-    rhat = rhat.nan_to_num(nan=1.0)  # of a probability that is 1 in every draw
+    rhat = rhat.nan_to_num(nan=1.0)  # a probability may be 1 in every draw
     try:
         check_mixed(rhat, problem.largest_rhat)
     except ValueError as error:
@@ -185,9 +185,10 @@ def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> T
 def look_at(
     problem: Problem, posterior: NetworkPosterior, samples: Tensor, inputs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, float]:
-    """Look at what draws predict, a few inputs at a time: the averages of each chain
-    ``(chains, n, classes)``, R̂ of every prediction, the standard deviations of single
-    draws' cells ``(n, classes)``, and the root mean variance of single predictions.
+    """Summarise the predictions of draws, a few inputs at a time: the averages of each
+    chain ``(chains, n, classes)``, R̂ of every prediction, the standard deviations of
+    single draws' cells ``(n, classes)``, and the root mean variance of single
+    predictions.
     """
     averages, rhats, deviations, variances = [], [], [], []
     for few in inputs.split(20):
@@ -206,7 +207,9 @@ def look_at(
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, and draw all weights from N(θ̂, H⁻¹), H being Gauss and Newton's."""
+    """Descend, and draw all weights from N(θ̂, H⁻¹), where H is the Gauss–Newton
+    Hessian.
+    """
     started = time.monotonic()
     mode = neighbours.descend(task, rate).samples[-1]
     root = torch.linalg.cholesky(gauss_newton(task.posterior, mode[0]))
@@ -225,7 +228,7 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
     It is the Hessian of U but for the curvature of the outputs, and always positive
     (Daxberger et al., 2021).
     """
-    # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
+    # A Jacobian in forward mode would warn of what is deprecated inside PyTorch.
     jacrev, vmap = torch.func.jacrev, torch.func.vmap
 
     def outputs(position: Tensor, inputs: Tensor) -> Tensor:
@@ -240,14 +243,16 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
     for inputs, targets in zip(*batches, strict=True):
         jacobian = vmap(jacrev(outputs), (None, 0))(position, inputs)
         middle = vmap(curvature)(vmap(outputs, (None, 0))(position, inputs), targets)
-        if middle.ndim != 3:  # of one output
+        if middle.ndim != 3:  # the network has one output
             middle, jacobian = middle[:, None, None], jacobian[:, None]
         total += (jacobian.mT @ (middle @ jacobian)).sum(0).double()
     return total
 
 
 def hmc(task: Task, step_size: float, num_steps: int) -> Draws:
-    """Sample by HMC with a gradient of all the data a round, half of it burn-in."""
+    """Sample by HMC with one gradient of all the data a round, half of the rounds
+    burn-in.
+    """
     number = max(2, task.rounds // (num_steps + 1))
     kept, kernel = number // 2, HMC(step_size, num_steps, jitter=0.2)
     size = {"warm_up": number - kept}
@@ -255,7 +260,7 @@ def hmc(task: Task, step_size: float, num_steps: int) -> Draws:
 
 
 def longer(method: Method, task: Task, **settings) -> Draws:
-    """Give a method several times the rounds, and networks."""
+    """Give a method several times the rounds and networks."""
     rounds, number = LONGER * task.rounds, LONGER * task.num_networks
     return method(replace(task, rounds=rounds, num_networks=number), **settings)
 
@@ -294,7 +299,7 @@ def methods(problem: Problem) -> Methods:
         for name, (method, settings) in neighbours.methods().items()
     }
     if problem.is_regression:
-        del found["Laplace, last layer"]  # which is of a classifier's
+        del found["Laplace, last layer"]  # that method needs a classifier
     found["Laplace, all weights"] = (curve, grid(rate=momentum))
     steps = ((0.02, 20), (0.03, 20), (0.03, 10), (0.04, 20), (0.03, 5), (0.02, 10))
     listed = [{"step_size": step, "num_steps": number} for step, number in steps]
@@ -335,7 +340,8 @@ def compare_with(
         methods(problem),
         tasks(posterior, lambda rounds: rounds // 2, options),
     )
-    # nothing is chosen, and twelve rounds end too far from a mode of the last layer
+    # A small run chooses nothing, and its twelve rounds end too far from a mode of the
+    # last layer.
     if options.small:
         listed = {
             name: (method, settings[-1:])

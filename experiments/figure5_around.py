@@ -1,4 +1,4 @@
-"""What the reproduction report tried around its Figure 5, as its program has it."""
+"""The settings that the report tried around its Figure 5, as its program has them."""
 
 from experiments import report
 

@@ -18,13 +18,14 @@ from sgmc.door.draws import Draws
 from sgmc.door.sampling import DivergenceError
 from sgmc.posteriors import NetworkPosterior
 
-Method = Callable[..., Draws]  # of a task and settings by name
-Methods = dict[str, tuple[Method, list[dict]]]  # with the settings to choose from
+Method = Callable[..., Draws]  # takes a task, and settings by name
+# each comes with the settings to choose from
+Methods = dict[str, tuple[Method, list[dict]]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given."""
+    """A task that a method is given."""
 
     posterior: NetworkPosterior  #: with its minibatches
     rounds: int  #: number of passes over the data that it may take
@@ -35,12 +36,12 @@ class Task:
 
     @property
     def round_length(self) -> int:
-        """Number of minibatches of a round."""
+        """The number of minibatches of a round."""
         return self.posterior.num_examples // self.posterior.batch_size
 
     @property
     def num_steps(self) -> int:
-        """Number of minibatches of all rounds."""
+        """The number of minibatches of all rounds."""
         return self.rounds * self.round_length
 
     def start(self, chains: int = 1) -> Tensor:
@@ -49,11 +50,11 @@ class Task:
         return self.posterior.initial_position(chains, generator)
 
     def beside(self, part: str) -> Path:
-        """Name a file of a part of the method."""
+        """Name a file for one part of the method."""
         return self.path.with_name(f"{self.path.name}{part}")
 
     def run(self, part: str = "") -> dict:
-        """Give the arguments that every fit takes; its file is that of a part."""
+        """Return the arguments that every fit takes; its file is that of a part."""
         file = Checkpoint(self.beside(f"{part}.pt"))
         return {"seed": self.seed, "checkpoint": file, "progress": self.progress}
 
@@ -95,7 +96,9 @@ def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
 
 
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
-    """Score the average of all networks and of a few, and how it knows no digits."""
+    """Score the average of all networks and of a few, and their uncertainty on images
+    that are no digits.
+    """
     positions, started = networks(draws, task.num_networks), time.process_time()
     probabilities = predict(task.posterior, positions, prepared.test.inputs)
     seconds, targets = time.process_time() - started, prepared.test.targets

@@ -15,7 +15,7 @@ from experiments.study import Options, Prepared
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the digits, and what is none."""
+    """Load the digits, and images that are no digits."""
     prepared = small_start.prepare(options)
     return prepared._replace(folder=options.folder("letters_report"))
 

@@ -41,7 +41,8 @@ def settings(prepared: Prepared, small: bool) -> Methods:
             for precision in precisions
         ]
 
-    sghmc = Plan(Hamiltonian(0.1 / total, 0.01), **size)  # as in Chen et al. (2014)
+    # these are the settings of Chen et al. (2014)
+    sghmc = Plan(Hamiltonian(0.1 / total, 0.01), **size)
     momentum = [Hamiltonian(rate / total, 0.01, 0.0) for rate in (0.1, 0.2, 0.05)]
     plain = [Langevin(rate / total, 0.0) for rate in (2.0, 4.0, 8.0, 1.0)]
     rates = (1.0, 2.0, 4.0, 8.0, 16.0)

@@ -1,4 +1,4 @@
-"""Fifteen more seeds of mnist's five rivals, and of falling's, side by side.
+"""Fifteen more seeds of mnist's five methods, and of falling's, side by side.
 
 Five seeds left the comparisons of Chen et al. (2014, Figure 4) open, so the rule was
 fixed before these were run. The new seeds alone decide; all twenty are shown.
@@ -29,8 +29,8 @@ from sgmc.minibatches import Fresh
 
 FIRST = 5  # mnist has the seeds 0 to 4
 LEVEL = 0.05
-# a sampler, an optimiser, and by how much the error of the first is published to be the
-# smaller one
+# Each entry has a sampler, an optimiser, and the published difference by which the
+# sampler's error is smaller.
 GAPS = {
     ("SGHMC", "SGD with momentum"): 0.0183 - 0.0156,
     ("SGHMC", "SGD"): 0.0202 - 0.0156,
@@ -40,7 +40,7 @@ GAPS = {
 
 
 def prepare(options: Options, name: str = "mnist_more") -> Prepared:
-    """Load the digits of the experiment mnist, and what is none."""
+    """Load the digits of the experiment mnist, and images that are no digits."""
     prepared = mnist.prepare(options, "sigmoid", name)
     return prepared._replace(others=no_digits(options))
 
@@ -67,7 +67,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
 
 
 def look(one, prepared: Prepared) -> dict:
-    """List the digits that are wrong, and look at letters."""
+    """List the digits that are wrong, and score the networks on letters."""
     return mistakes(one) | look_at_letters(one, prepared)
 
 

@@ -34,7 +34,7 @@ SKIPPED = 50 / 1667  # the share of a cycle that is not kept
 # of the five that a seed has
 CHAINS = {"one chain": slice(0, 1), "four chains": slice(1, 5)}
 TUNING_CHAINS, TUNING_SEED = 20, 10_000
-WITHIN = 3  # standard deviations from a mean, inside of which a draw finds its mode
+WITHIN = 3  # a draw finds a mode within so many standard deviations of its mean
 # of the draws, which a mode that is found has to exceed
 SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}
 
@@ -50,25 +50,25 @@ class Modes(GaussianMixture):
 
 
 def langevin(rate: float) -> SGLD:
-    """Make SGLD that knows the gradient's noise."""
+    """Make SGLD with the exact noise of the gradient."""
     return SGLD(rate, noise_estimate=NOISE * rate / 2)
 
 
 def hamiltonian(rate: float, decay: float) -> SGHMC:
-    """Make SGHMC that knows the gradient's noise."""
+    """Make SGHMC with the exact noise of the gradient."""
     return SGHMC.from_learning_rate(rate, decay, NOISE * rate / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Falling(Kernel):
-    """SGLD with a step size that stays for a while and then falls as t^−γ."""
+    """SGLD with a step size that is constant for a while and then falls as t^−γ."""
 
     rate: float  #: η at first
     held: int = 500  #: number of steps for which it stays
     exponent: float = 0.55  #: γ
 
     def step_size(self, step: int) -> float:
-        """Give η after so many steps."""
+        """Return η after so many steps."""
         return self.rate * max(1, step + 1 - self.held) ** -self.exponent
 
     def init(self, potential, position: Tensor, generator: Generator) -> SGLDState:
@@ -87,7 +87,7 @@ def draw(
     """Sample the mixture from starts ``(chains, 2)``: ``(draws, chains, 2)``."""
     potential, given = NoisyGradient(Modes(), NOISE), {"warm_up": warm_up, "seed": seed}
     with warnings.catch_warnings():
-        # that chains do not agree is what is studied here
+        # That chains do not agree is the subject here.
         warnings.simplefilter("ignore")
         draws = sample(kernel, potential, start, num_samples, progress=False, **given)
     if not draws.complete:
@@ -131,7 +131,7 @@ def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
 
 
 def fresh_cycles(start: Tensor, steps: int, seed: int, cycles: int, **more) -> Tensor:
-    """Take cycles of SGLD each of which has a start of its own."""
+    """Sample by cycles of SGLD, each of which has a start of its own."""
     kernel, length = cycle(steps, cycles=cycles, **more)
     return _again(draw(kernel, _starts(start, cycles, seed), length, seed), cycles)
 
@@ -148,7 +148,7 @@ def _again(samples: Tensor, number: int) -> Tensor:
     return samples.unflatten(1, (-1, number)).permute(2, 0, 1, 3).flatten(0, 1)
 
 
-# of starts, a number of steps, a seed, and settings by name
+# A method takes starts, a number of steps, a seed, and settings by name.
 Method = Callable[..., Tensor]
 RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
 MANY = {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)}
@@ -169,7 +169,8 @@ METHODS: dict[str, tuple[Method, list[dict]]] = {
 
 
 def measure(samples: Tensor) -> dict:
-    """Say how draws ``(draws, chains, 2)``, all chains together, lie among the modes.
+    """Measure how draws ``(draws, chains, 2)``, all chains together, lie among the
+    modes.
 
     Returns:
         ``found``, the number of modes with a share of the draws within three standard
@@ -184,7 +185,7 @@ def measure(samples: Tensor) -> dict:
         distances = torch.cdist(part, mixture.means, compute_mode=exactly)
         distance, mode = distances.min(-1)
         square = distance.square() / mixture.variance
-        # |θ − μ|²/σ² is exponential with mean 2
+        # The square |θ − μ|²/σ² is exponential with mean 2.
         ring = (-torch.expm1(-square / 2) * RINGS).long().clamp(max=RINGS - 1)
         modes += torch.bincount(mode, minlength=25)
         cells += torch.bincount(mode * RINGS + ring, minlength=25 * RINGS)
@@ -207,7 +208,7 @@ def starts(seeds: range) -> Tensor:
 
 
 def prepare(options: Options) -> Path:
-    """Name the folder for what is finished."""
+    """Name the folder for finished results."""
     return options.folder("modes")
 
 
@@ -230,7 +231,7 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
 
 
 def try_settings(method: Method, settings: dict, steps: int) -> dict:
-    """Try settings by chains each of which is one of the setting with one chain."""
+    """Try settings by many chains, each of which is a trial with one chain."""
     begun = starts(range(TUNING_SEED, TUNING_SEED + TUNING_CHAINS // 5))
     try:
         samples = method(begun, steps, TUNING_SEED, **settings)

@@ -35,7 +35,7 @@ DEPTH = 5  # a path has at most 2⁵ states, so that three paths fit into a roun
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the data of the experiment mnist, and what is no digit."""
+    """Load the data of the experiment mnist, and images that are no digits."""
     prepared = mnist.prepare(options, name="neighbours")
     return prepared._replace(others=no_digits(options))
 
@@ -92,7 +92,9 @@ class RoundsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rounds(Kernel):
-    """Trees of SGNUTS while the next one cannot take more gradients than are due."""
+    """Trees of SGNUTS, as long as the next one cannot exceed the gradients of the
+    round.
+    """
 
     kernel: SGNUTS
     num_gradients: int  #: of a round
@@ -130,7 +132,7 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
     return rivals.snapshots(task.posterior, task.start(), number, **size, **given)
 
 
-# descent with momentum, at a rate that stays and at one that falls
+# The methods below are descent with momentum, at a constant rate and at a falling one.
 path = partial(sghmc, decay=DECAY, temperature=0.0)
 descend = partial(cycles, decay=DECAY, number=1)
 
@@ -158,7 +160,7 @@ def vary(task: Task, rate: float, initial_std: float) -> Draws:
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
-    """Train by dropout."""
+    """Train with dropout."""
     size = {"rate": dropped, "num_steps": task.num_steps, "learning_rate": rate}
     given = task.posterior, task.start(), task.num_networks
     return rivals.dropout(*given, **size, **task.run())
@@ -175,13 +177,13 @@ def members(
 
 
 def average(task: Task, rate: float) -> Draws:
-    """Put a Gaussian through the path of descent."""
+    """Fit a Gaussian to the path of descent."""
     walked, rank = path(task, rate), min(20, task.rounds // 2)
     return rivals.swag(walked, task.num_networks, rank=rank, seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, and approximate the last layer about its mode given the others."""
+    """Descend, and approximate the last layer about its mode given the other layers."""
     draws, posterior = descend(task, rate), task.posterior
     mode, body = draws.samples[-1], posterior.module[:-1]
     pieces = posterior.parameters_of(mode)

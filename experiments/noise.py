@@ -1,4 +1,4 @@
-"""What an estimate of the gradient noise does for SGHMC on MNIST, and what it costs.
+"""The effect of an estimate of the gradient noise for SGHMC on MNIST, and its costs.
 
 Settings are those of the experiment mnist with fresh minibatches, where the theory
 holds; the runs with B̂ = 0 are that experiment's own, made there if they are missing.
@@ -34,5 +34,5 @@ def look(run: Run) -> dict:
     return found
 
 
-# in the folder of the experiment mnist, whose runs are half of these
+# Half of these runs are in the folder of the experiment mnist.
 EXPERIMENT = of_plans(partial(mnist.prepare, activation="sigmoid"), settings, look=look)

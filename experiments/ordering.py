@@ -25,7 +25,7 @@ TRAINING, VALIDATION, ROUNDS, NETWORKS = 20_000, 5_000, 40, 18
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the images, and make them small."""
+    """Load the images, and shrink them."""
     network = partial(convolutional_network, activation="relu")
     if options.small:
         network = partial(network, (1, 28, 28), (8, 16))

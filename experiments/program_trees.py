@@ -11,21 +11,21 @@ from sgmc.kernels.sgnuts import SGNUTSInfo
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like, uniform_like
 
-LIMIT = 1_000.0  #: by how much more energy than at the start a state has diverged
+LIMIT = 1_000.0  #: a state has diverged if its energy exceeds the start's by more
 
 
 class TreeState(NamedTuple):
     """A state between two trees."""
 
     position: Tensor  #: (1, dim)
-    momentum: Tensor  #: with which the next tree starts, (1, dim)
-    energy: Tensor  #: U that is remembered for the position, (1,)
+    momentum: Tensor  #: the next tree starts with it, (1, dim)
+    energy: Tensor  #: the remembered U at the position, (1,)
     num_trees: int  #: trees grown so far
     num_gradients: Tensor  #: gradients so far, (1,) int64
 
 
 class Half(NamedTuple):
-    """A new half of a tree."""
+    """The half of a tree that is new."""
 
     position: Tensor  #: of its last state
     first: Tensor  #: momentum of its first state
@@ -99,8 +99,8 @@ class ProgramTrees:
     def step(
         self, potential: Potential, state: TreeState, generator: Generator
     ) -> tuple[TreeState, SGNUTSInfo]:
-        """Grow a tree, and move to where it ends; what comes back of a momentum is the
-        one that it started with.
+        """Grow a tree, and move to its end; the momentum that comes back is the one
+        with which it started.
         """
         step_size, decay = math.sqrt(self.learning_rate), self.momentum_decay
         scale = math.sqrt(2 * decay * self.temperature)

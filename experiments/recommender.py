@@ -29,20 +29,21 @@ from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes
 from sgmc.tuning import matched_noise_estimate
 
-FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a fit
+FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of an epoch, and epochs of a fit
 RANK, MADE_UP_RANK = 20, 5
-BURN_IN = 0.3  # share of the passes
-COLD = 5  # an item with at most so many known ratings is cold
-LEVEL = 1.6448536269514722  # standard deviations that hold 90 % of a normal law
+BURN_IN = 0.3  # the share of the epochs
+COLD = 5  # an item with at most so many observed ratings is cold
+# so many standard deviations hold 90 % of a normal distribution
+LEVEL = 1.6448536269514722
 GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0)
 GUESS |= {"user_factors": 3.0, "item_factors": 3.0}
-# Chen et al. (2014), MovieLens-1M
+# These are from Chen et al. (2014), MovieLens-1M.
 PUBLISHED = {"SGD": 0.8538, "SGD with momentum": 0.8539}
 PUBLISHED |= {"SGLD": 0.8412, "SGHMC": 0.8411}
 
 
 class Prepared(NamedTuple):
-    """The ratings, and what is known of them."""
+    """The ratings and their circumstances."""
 
     ratings: Ratings
     means: Tensor | None  #: the ratings without their noise, where they are made up
@@ -52,7 +53,9 @@ class Prepared(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a method is given: a posterior of some ratings, and others to predict."""
+    """A task that a method is given: a posterior of some ratings, and others to
+    predict.
+    """
 
     posterior: MatrixFactorisation
     users: Tensor
@@ -66,37 +69,37 @@ class Task(NamedTuple):
         return self.posterior.initial_position(1, generator), generator
 
     def check(self, position: Tensor) -> None:
-        """Raise an error if a run left the finite numbers."""
+        """Raise an error if a number of the run is not finite."""
         if not position.isfinite().all():
             raise DivergedError("a run left the finite numbers: lower its step sizes")
 
     @property
     def steps(self) -> int:
-        """Number of minibatches of a pass."""
+        """The number of minibatches of an epoch."""
         return self.posterior.num_examples // self.posterior.batch_size
 
     @property
     def burn_in(self) -> int:
-        """Number of passes before predictions are averaged."""
+        """The number of epochs before predictions are averaged."""
         return math.ceil(BURN_IN * self.passes)
 
 
 class Prediction(NamedTuple):
-    """What a method says of the ratings that it did not see."""
+    """A method's predictions of ratings that it did not see."""
 
     means: Tensor
     stds: Tensor
 
 
 class Average:
-    """Predictions averaged over draws, with the law of total variance."""
+    """Predictions averaged over draws, with variances by the law of total variance."""
 
     def __init__(self, task: Task):
         self.task, self.number, self.noise = task, 0, 0.0
         self.sum = self.squares = 0.0
 
     def add(self, position: Tensor, posterior: MatrixFactorisation) -> None:
-        """Take in a draw ``(1, dim)`` of the posterior with its precisions."""
+        """Add a draw ``(1, dim)`` of the posterior with its precisions."""
         predicted = posterior.predict(position, self.task.users, self.task.items)
         predicted = predicted[0].double()
         self.sum, self.squares = self.sum + predicted, self.squares + predicted.square()
@@ -104,7 +107,7 @@ class Average:
         self.number += 1
 
     def prediction(self) -> Prediction:
-        """Give the mean and the standard deviation of what a new rating would be."""
+        """Return the mean and the standard deviation of a new rating."""
         means, number = self.sum / self.number, self.number
         variances = self.squares / number - means.square() + self.noise / number
         return Prediction(means, variances.clamp(min=0).sqrt())
@@ -113,7 +116,7 @@ class Average:
 def scaled_kernel(
     posterior: MatrixFactorisation, share: float, hamiltonian: bool
 ) -> SGHMC | SGLD:
-    """Make the sampler whose mass is the curvature to expect, with a share of noise."""
+    """Make the sampler whose mass is the expected curvature, with a share of noise."""
     information = posterior.information()
     curvature = information + posterior.prior.value
     loudness = posterior.num_examples / posterior.batch_size - 1
@@ -129,7 +132,7 @@ def scaled_kernel(
 def descend(
     task: Task, rate: float, precision: float, momentum_decay: float | None = None
 ) -> Prediction:
-    """Go down with a rate that falls by half a cosine wave, and predict at its end."""
+    """Descend with a rate that falls by half a cosine wave, and predict at the end."""
     position, generator = task.start()
     posterior = task.posterior.given(dict.fromkeys(GUESS, precision) | {"noise": 1.0})
     scale, state = task.posterior.given(GUESS), None
@@ -139,7 +142,7 @@ def descend(
         cold = {"mass": mass, "temperature": 0.0}
         if momentum_decay is None:
             kernel = SGLD(now, **cold)
-        else:  # in the learning rate's form η = ε² and α = εC, in units of the mass
+        else:  # here η = ε² and α = εC, in units of the mass
             friction = momentum_decay / math.sqrt(now) * mass
             kernel = SGHMC(math.sqrt(now), friction, **cold)
         state = kernel.init(posterior, position, generator) if state is None else state
@@ -161,7 +164,7 @@ def drawn(posterior: MatrixFactorisation, *given: object) -> MatrixFactorisation
 
 
 def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
-    """Sample, and draw the precisions after every pass, but for the first half of the
+    """Sample, and draw the precisions after every epoch, but for the first half of the
     burn-in: factors begin near zero, where precisions are so large that neither would
     ever leave. The kernel is made anew for them twice.
     """
@@ -185,7 +188,9 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
 
 
 def gibbs(task: Task) -> Prediction:
-    """Draw users, items and precisions in turn from their exact laws."""
+    """Draw users, items and precisions in turn from their exact conditional
+    distributions.
+    """
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     for number in range(task.passes):
@@ -197,7 +202,7 @@ def gibbs(task: Task) -> Prediction:
     return average.prediction()
 
 
-Method = Callable[..., Prediction]  # of a task and settings by name
+Method = Callable[..., Prediction]  # takes a task, and settings by name
 PRECISIONS, SHARES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.2), (0.12, 0.25, 0.5)
 
 
@@ -212,7 +217,7 @@ METHODS: dict[str, tuple[Method, list[dict]]] = {
 
 
 def prepare(options: Options) -> Prepared:
-    """Load MovieLens, or make ratings up where nobody asked for a folder."""
+    """Load MovieLens, or make ratings up if no folder was given."""
     folder = options.folder("recommender")
     if options.small:
         return made_up(folder, *SMALL)
@@ -220,7 +225,7 @@ def prepare(options: Options) -> Prepared:
         return Prepared(movielens(options.data), None, "MovieLens", RANK, folder)
     except FileNotFoundError:
         if options.data != Path(os.environ.get("SGMC_DATA", CACHE)).expanduser():
-            raise  # who names a folder means it
+            raise  # a folder that was named must be there
     return made_up(folder, 6_040, 3_706, 1_000_209, MADE_UP_RANK)
 
 
@@ -230,7 +235,7 @@ SMALL = (100, 80, 3_000, 2)
 def made_up(
     folder: Path, num_users: int, num_items: int, num_ratings: int, rank: int
 ) -> Prepared:
-    """Make ratings up from a model with as many factors as the one fitted to them."""
+    """Make ratings up from a model with as many factors as the model fitted to them."""
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
     source = f"made up, from a factor model with {rank} factors and noise of 0.85"
     return Prepared(ratings, means, f"{source}; no MovieLens", rank, folder)
@@ -239,7 +244,7 @@ def made_up(
 def parts(
     prepared: Prepared, fold: int, validation: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Choose ratings to learn from, and a fifth, or a validation tenth, to predict."""
+    """Choose ratings for training, and a fifth, or a validation tenth, to predict."""
     number = len(prepared.ratings.ratings)
     order = torch.randperm(number, generator=Generator().manual_seed(0))
     own = torch.arange(number) % FOLDS == fold
@@ -262,7 +267,9 @@ def task_of(
 def measure(
     prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
 ) -> dict:
-    """Score predictions and 90 % intervals, of all and of items hardly rated."""
+    """Score predictions and 90 % intervals, for all ratings and for items with hardly
+    any.
+    """
     root_mean_square = lambda values: round(float(values.square().mean().sqrt()), 6)
     ratings = prepared.ratings.ratings[test].double()
     error, width = ratings - prediction.means, LEVEL * prediction.stds
@@ -328,7 +335,7 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
 
 
 def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> dict:
-    """Try settings on validation ratings, with half of the passes."""
+    """Try settings on validation ratings, with half of the epochs."""
     train, validation = parts(prepared, 0, validation=True)
     rule, size = Passes() if method is descend else Fresh(), max(4, passes // 2)
     task = task_of(prepared, train, validation, size, 1_000, rule)
@@ -343,9 +350,10 @@ def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> di
 def fitted(
     method: Method, validated: float | None, settings: dict, prepared, passes, fold
 ) -> dict:
-    """Fit a fold; a descent's intervals get the validated width too."""
+    """Fit a fold; the intervals of a descent get the validated width, too."""
     train, test = parts(prepared, fold)
-    rule = Passes() if method is descend else Fresh()  # independent for a sampler
+    # a sampler needs independent minibatches
+    rule = Passes() if method is descend else Fresh()
     task = task_of(prepared, train, test, passes, fold, rule)
     before = os.times().user
     prediction = method(task, **settings)

@@ -27,12 +27,12 @@ ROUNDS, NETWORKS, ALPHA = (10, 80), 200, 0.01
 
 
 class Unscaled(NetworkPosterior):
-    """The posterior of a program that forgets N/n: of the data to the power n/N."""
+    """The posterior of a program that omits N/n: of the data to the power n/N."""
 
     def log_likelihood(
         self, position: Tensor, inputs: Tensor, targets: Tensor
     ) -> Tensor:
-        """Compute n/N of each example's."""
+        """Compute n/N of each example's log likelihood."""
         share = self.batch_size / self.num_examples
         return share * super().log_likelihood(position, inputs, targets)
 
@@ -51,11 +51,11 @@ def vary(task: Task, num_draws: int = 1, **settings) -> Draws:
 
 
 def as_reported(task: Task) -> Draws:
-    """Fit the posterior that lacks N/n, a step having the gradients of two draws."""
+    """Fit the posterior that lacks N/n, where a step has the gradients of two draws."""
     given = task.posterior
     size = {"batch_size": given.batch_size, "minibatches": given.minibatches}
     unscaled = Unscaled(given.module, *given.data, **size)
-    # each step takes a round's minibatch twice
+    # Each step takes a round's minibatch twice.
     longer = replace(task, posterior=unscaled, rounds=2 * task.rounds)
     return vary(longer, num_draws=2, alpha=ALPHA)
 

@@ -31,10 +31,10 @@ METHODS |= {", ".join(which): which for which in SOME}
 
 
 class Constant(Settings):
-    """Adam at a rate that stays."""
+    """Adam at a constant rate."""
 
     def rate(self, step: int) -> float:
-        """Give the rate."""
+        """Return the rate."""
         return self.learning_rate
 
 
@@ -51,7 +51,7 @@ def fit(task: Task, which: tuple[str, ...]) -> Tensor:
         given = normal_block(mean, 2, generator), minibatch, ALPHA
         slopes = bound_gradient(posterior, mean, functional.softplus(rho), *given)
         both = [slopes[0], slopes[1] * rho.sigmoid()]
-        if "clipping" in which:  # of each coordinate, as Pyro's ClippedAdam does
+        if "clipping" in which:  # as Pyro's ClippedAdam clips each coordinate
             both = [slope.clamp(-1.0, 1.0) for slope in both]
         if "decay" in which:
             pairs = zip(both, (mean, rho), strict=True)
@@ -68,7 +68,7 @@ def fit(task: Task, which: tuple[str, ...]) -> Tensor:
 
 
 def split(prepared: Prepared, which: tuple[str, ...]) -> tuple[Data, Data]:
-    """Give what to fit and what to score on: the first digits if they differ."""
+    """Choose the data to fit and to score: the first digits if they differ."""
     train, test, validation = prepared.train, prepared.test, prepared.validation
     if "digits" in which:
         whole = [torch.cat(pair) for pair in zip(train, validation, strict=True)]

@@ -64,7 +64,7 @@ def annealed(plan: Plan, total: int) -> Plan:
 
 
 def wider(prepared: Prepared, small: bool) -> Methods:
-    """List SGHMC's grid, moved so that what the trials chose at a corner lies within;
+    """List SGHMC's grid, shifted so that the corner that the trials chose lies within;
     each setting is tried by a run of full length.
     """
     plans, total = settings(prepared, small), len(prepared.train.targets)
@@ -77,7 +77,7 @@ def wider(prepared: Prepared, small: bool) -> Methods:
 
 
 def wider_momentum(prepared: Prepared, small: bool) -> Methods:
-    """List the grid of SGD with momentum, moved in the same way."""
+    """List the grid of SGD with momentum, shifted in the same way."""
     plans, total = settings(prepared, small), len(prepared.train.targets)
     grid = [
         plans["SGD with momentum"][0].but(
@@ -119,7 +119,8 @@ def published(prepared: Prepared, small: bool) -> Methods:
 
 
 def around(prepared: Prepared, small: bool) -> Methods:
-    """List what the report tried around its Figure 5, and SGHMC's own small start.
+    """List the settings that the report tried around its Figure 5, and SGHMC's own
+    small start.
 
     A number of the regularisation is the standard deviation of a prior in the program:
     0.1, 1 and 10 are the precisions 100, 1 and 0.01. Its weight decay multiplies the
@@ -150,7 +151,7 @@ def around(prepared: Prepared, small: bool) -> Methods:
 
 
 def compared(name: str, settings=settings, shorter: int = SHORTER) -> Experiment:
-    """Make an experiment of the report, which looks at the networks of each run."""
+    """Make an experiment of the report that scores the networks of each run."""
 
     def prepare(options: Options) -> Prepared:
         return mnist.prepare(options, name=name)
@@ -163,7 +164,7 @@ def compared(name: str, settings=settings, shorter: int = SHORTER) -> Experiment
 
 
 def look(run: Run, prepared: Prepared) -> dict:
-    """Look at the networks kept, and at labels that the last network *draws*."""
+    """Score the kept networks, and labels that the last network *draws*."""
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
     kept = looks.measure(posterior, run.reservoir)
     return {"kept": kept, "drawn": looks.drawn(run, run.last)}

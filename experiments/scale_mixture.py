@@ -30,7 +30,7 @@ class ScaleMixtureNetwork(NetworkPosterior):
         self.share, self.stds = share, tuple(stds)
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute Σ log p(θᵢ), but for (2π)^½ of each, ``(chains,)``."""
+        """Compute Σ log p(θᵢ) without the factor (2π)^½ of each, ``(chains,)``."""
         (one, other), squares = self.stds, position.square()
         first = math.log(self.share / one) - 0.5 * squares / one**2
         second = math.log((1 - self.share) / other) - 0.5 * squares / other**2

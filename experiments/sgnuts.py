@@ -1,4 +1,4 @@
-"""SGNUTS on networks, repaired and as we read the report, against SGHMC at equal costs.
+"""SGNUTS on networks, corrected and as reported, against SGHMC at equal costs.
 
 A round is N/n gradient evaluations, whatever trees they are spent on; an unfinished
 tree counts in the next rounds. The students who proposed SGNUTS counted N/n trees, of
@@ -26,8 +26,8 @@ from experiments.mnist import LAYERS
 from experiments.study import Experiment, Options, Prepared, study
 from sgmc.minibatches import Fresh
 
-HEAD_START = 3  # rounds before a run that changes its kernel does so
-COSTS = ("SGHMC", "SGNUTS", "SGNUTS, our reading")  # whose gradients are timed
+HEAD_START = 3  # a run that changes its kernel does so after so many rounds
+COSTS = ("SGHMC", "SGNUTS", "SGNUTS, our reading")  # the gradients of these are timed
 
 
 def prepare(options: Options) -> dict[str, Prepared]:
@@ -98,7 +98,7 @@ def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) 
         return chain.num_gradients - before
 
     def milliseconds(work: Callable[[], int]) -> float:
-        """Do work that takes some gradients until it has taken 200."""
+        """Repeat work that takes some gradients until it has taken 200 of them."""
         number, started = 0, time.process_time()
         while number < 200:
             number += work()
@@ -115,7 +115,7 @@ def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) 
 
 def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
     """Run all plans, yield after each run, and at last time a gradient."""
-    # energies as weights of SGNUTS compare energies of the order of 100,000
+    # The weights of SGNUTS compare energies of the order of 100,000.
     torch.set_float32_matmul_precision("highest")
     plans = {f"{plan.data} {plan.method}": plan for plan in settings(options.small)}
 

@@ -1,4 +1,4 @@
-"""The report's Figure 5 with the right noise from a small start, and its rivals.
+"""The report's Figure 5 with the right noise from a small start, and its competitors.
 
 The experiment figure5 has the right noise from weights uniform on (−2, 2) alone, and
 the small start with the program's noise alone. Here samplers at T = 1 and optimisers
@@ -17,7 +17,7 @@ from experiments.study import Options, Prepared, no_digits
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the digits, and what is none."""
+    """Load the digits, and images that are no digits."""
     prepared = mnist.prepare(options, name="small_start")
     return prepared._replace(others=no_digits(options))
 

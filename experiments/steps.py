@@ -36,8 +36,8 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     kernel = Hamiltonian(0.1 / len(prepared.train.targets), 0.01)
     one = Plan(kernel, Prior(1.0), minibatches=Fresh(), **size)
     finer = {m: one.finer(m) for m in STEPS[1:]}
-    # Without fresh momentum m steps a sample are m samples of one step: we may look at
-    # the chain as often as at that of m = 1.
+    # Without fresh momentum, m steps a sample are m samples of one step, so the chain
+    # may be evaluated as often as at m = 1.
     equal = {m: plan.but(num_steps=1) for m, plan in finer.items()}
     return (
         {"m = 1": [one]}

@@ -1,5 +1,5 @@
-"""What all experiments share: what they are given, the loop over methods and seeds,
-and what is done only once.
+"""The parts that all experiments share: their options, the loop over methods and seeds,
+and a store of results that are computed only once.
 
 A study has methods with settings to choose from. Those of a method are tried by short
 runs with one seed, which validation examples score; the best is then run with every
@@ -20,12 +20,12 @@ from booklib.runs.results import ExperimentError
 from booklib.runs.run import DivergedError
 from sgmc.checkpoints import replace_file
 
-# where data and runs are, unless the command line says otherwise
+# Data and runs are here unless the command line names another folder.
 CACHE = Path("~/.cache/sgmc")
 
 
 class Options(NamedTuple):
-    """What the command line says."""
+    """The options of the command line."""
 
     data: Path  #: folder of the data sets
     runs: Path  #: folder for checkpoints, final states and reservoirs
@@ -41,16 +41,16 @@ class Options(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """What the runs of an experiment are on."""
+    """The data and the network of an experiment's runs."""
 
-    train: Data  #: what posteriors are of
-    test: Data  #: what results are scored on
+    train: Data  #: the data of the posteriors
+    test: Data  #: the data on which results are scored
     network: Callable[[], nn.Module] | None = None  #: makes the network
     folder: Path | None = None  #: where runs are saved
-    validation: Data | None = None  #: what settings are chosen by
+    validation: Data | None = None  #: the data by which settings are chosen
     #: channels, height and width of an image, where the network needs them
     shape: tuple[int, int, int] | None = None
-    others: Mapping[str, Data] = {}  #: what belongs to no class, by name
+    others: Mapping[str, Data] = {}  #: the images that belong to no class, by name
 
 
 class Experiment(NamedTuple):
@@ -77,7 +77,7 @@ def split(
 
 
 def no_digits(options: Options) -> dict[str, Data]:
-    """Load what is no digit: letters and clothes, or letters drawn from fonts."""
+    """Load images that are no digits: letters and clothes, or letters from fonts."""
     if options.small:
         return {"letters": letters()}
     clothes = fashion_mnist(options.data)[1]
@@ -85,7 +85,7 @@ def no_digits(options: Options) -> dict[str, Data]:
 
 
 def grid(**values: object) -> list[dict]:
-    """List all combinations of settings; a tuple has those to choose from.
+    """List all combinations of settings; a tuple holds the values to choose from.
 
     Example:
         >>> grid(rate=(0.1, 0.2), decay=0.01)
@@ -97,12 +97,13 @@ def grid(**values: object) -> list[dict]:
 
 
 def in_a_name(words: str) -> str:
-    """Write words as they are in the name of a file."""
+    """Write words as they appear in the name of a file."""
     return words.replace(",", "").replace(" ", "-")
 
 
 def once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
-    """Return what is made, or read from a file what was made before.
+    """Return the result of a function, or read it from a file if it was computed
+    before.
 
     Raises:
         ExperimentError: if the file is corrupt, or depends on something else.

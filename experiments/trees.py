@@ -26,7 +26,7 @@ from experiments.sgnuts import methods
 from experiments.study import Experiment, Options, Prepared, study
 from sgmc.minibatches import Fresh
 
-WARM_UPS = (0, 1, 2, 5, 10, 25)  # epochs, as in the table
+WARM_UPS = (0, 1, 2, 5, 10, 25)  # in epochs, as in the table
 
 
 def prepare(options: Options) -> Prepared:
@@ -77,8 +77,8 @@ class SampleBySample(Chain):
 
 
 class EpochRun(Run):
-    """A run whose rounds are samples, and which averages, and predicts by, the networks
-    of whole epochs after each of the warm-ups; its seconds are those of the walk.
+    """A run whose rounds are samples: it averages, and predicts by, the networks of
+    whole epochs after each of the warm-ups; its seconds are those of the chain.
     """
 
     chains = SampleBySample
@@ -91,7 +91,7 @@ class EpochRun(Run):
 
     @property
     def epoch(self) -> int:
-        """Number of epochs before the present sample's."""
+        """The number of epochs before the present sample's."""
         return (self.done - 1) // self.chain.gradients_per_round
 
     def predict(self) -> Tensor:
@@ -100,7 +100,7 @@ class EpochRun(Run):
         return super().predict() if needed else self.last
 
     def observe(self) -> None:
-        """Put the network into the average of its epoch; end that with a line."""
+        """Add the network to the average of its epoch; at its end, write a line."""
         if self.epoch not in WARM_UPS:
             return
         self.epoch_total += self.last
@@ -120,10 +120,10 @@ class EpochRun(Run):
             self.epoch_total = torch.zeros_like(self.last)
 
     def record(self) -> None:
-        """Draw no learning curve."""
+        """Record no learning curve."""
 
     def result(self) -> dict:
-        """Return the lines of the table, and what the trees were."""
+        """Return the lines of the table, and the counts of trees."""
         depths = [depth for depth, _, _ in self.chain.trees]
         size = self.chain.gradients_per_round
         epochs = [depths[at : at + size] for at in range(0, len(depths), size)]
@@ -146,7 +146,7 @@ def of_epochs(
     plans: list[Plan], options: Options, prepared: dict[str, Prepared]
 ) -> Iterator[dict]:
     """Run plans, each on its data, one seed after the other; yield after each run."""
-    # as in the experiment sgnuts: weights compare energies of the order of 100,000
+    # The weights compare energies of the order of 100,000, as in the experiment sgnuts.
     torch.set_float32_matmul_precision("highest")
     data = {name: checksum(each.train, each.test) for name, each in prepared.items()}
 

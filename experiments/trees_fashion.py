@@ -1,4 +1,4 @@
-"""Three epochs of trees of our reading on Fashion-MNIST, as on MNIST in ``trees``."""
+"""Three epochs of our trees on Fashion-MNIST, as on MNIST in ``trees``."""
 
 from collections.abc import Iterator
 from functools import partial

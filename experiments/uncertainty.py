@@ -19,7 +19,8 @@ from experiments.comparison import run_file
 from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc.posteriors import NetworkPosterior
 
-# the run that networks are from, and whether they are its reservoir or its last one
+# Each entry names the run of its networks, and whether they are its reservoir or its
+# last network.
 PREDICTIONS = {
     "SGHMC": ("SGHMC", True),
     "SGD with momentum": ("SGD with momentum", False),
@@ -28,7 +29,9 @@ PREDICTIONS = {
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the digits and what is none, and see that the runs of mnist are there."""
+    """Load the digits and images that are no digits, and check that the runs of mnist
+    exist.
+    """
     prepared = mnist.prepare(options, "sigmoid")
     for seed in range(options.seeds):
         for method, _ in PREDICTIONS.values():

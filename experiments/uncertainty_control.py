@@ -1,4 +1,4 @@
-"""Whether sampling or the prior finds the letters: uncertainty, with priors changed.
+"""Whether sampling or the prior detects the letters: uncertainty, with priors changed.
 
 SGHMC draws the precisions of four priors, and the optimiser it is compared with has
 one, λ = 3. Here SGHMC has λ = 3 for all tensors, and the optimiser, and ensembles of
@@ -13,8 +13,8 @@ from experiments import mnist_more
 from experiments.comparison import Methods, side_by_side
 from experiments.study import Prepared
 
-# of weights and biases of the first layer and of the second: means over the five seeds
-# of mnist and their rounds 60 to 800
+# These are precisions of weights and biases of the first layer and of the second,
+# averaged over the five seeds of mnist and their rounds 60 to 800.
 LEARNED = (3.24, 0.0928, 0.195, 1.02)
 
 

@@ -1,4 +1,4 @@
-"""Bayes by Backprop on MNIST, as Blundell et al. (2015), and what pruning leaves.
+"""Bayes by Backprop on MNIST, as in Blundell et al. (2015), and networks after pruning.
 
 Two hidden layers of 400 rectified linear units, on pixels from 0 to 2.02, minibatches
 of 250, rates that fall to zero; the rate of Bayes by Backprop and its first spread are
@@ -27,8 +27,8 @@ from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
 ROUNDS, NETWORKS = 50, 30
-SHARES = [0.0, 0.5, 0.75, 0.95, 0.98]  # pruned
-BRIGHTEST = 255 / 126  # a pixel, as Blundell et al. have it
+SHARES = [0.0, 0.5, 0.75, 0.95, 0.98]  # the shares that are pruned
+BRIGHTEST = 255 / 126  # the brightest pixel of Blundell et al.
 
 
 def prepare(options: Options) -> Prepared:
@@ -65,7 +65,7 @@ def methods() -> Methods:
 
 
 def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
-    """Prune, and say how wide the law of the weights is."""
+    """Prune, and measure the standard deviations of the weights."""
     found: dict = {"pruned": {}}
     if "std" in draws.statistics:
         found["median_std"] = float(f"{float(draws.statistics['std'][0].median()):.4g}")

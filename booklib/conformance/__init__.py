@@ -1,4 +1,5 @@
-"""What other libraries were measured to sample, compared with laws computed here.
+"""The distributions that other libraries were measured to sample, compared with exact
+laws computed here.
 
 A driver (``conformance/drivers``) stores moments or the linear map of a step; for each
 library a module of this folder says which law its code has, as read, and which its

@@ -34,7 +34,7 @@ def sghmc(given: dict, problem: Problem) -> Laws:
         law = _steps([one] * given.get("steps", 1))
         return Laws(code=law, documentation=law)
     after = [one] * given["steps"]
-    # probed from a count that is a multiple of momentum_resample_steps
+    # The probe starts at a count that is a multiple of momentum_resample_steps.
     code, documentation = (
         _steps([problem.chain([flows.MomentumMap(Matrix(0.0), drawn)]), *after])
         for drawn in (None, Matrix(mass))
@@ -72,7 +72,7 @@ def cyclical_sgld(given: dict, problem: Problem) -> Laws:
     late, ``step - burnin_steps - 1`` with a count from 0: see the test of the schedule.
     """
     mass = given.get("eps", 1.0)
-    if "n_thinning" not in given:  # one step at count 0, where both have the whole step
+    if "n_thinning" not in given:  # at count 0 both take the whole step
         law = flows.sgld(given["init_step_size"], mass=mass)
         return Laws(code=law, documentation=law)
     of = []
@@ -89,25 +89,26 @@ LAWS = {"sghmc": sghmc, "cyclical_sgld": cyclical_sgld}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found, given = cell["observed"], cell["given"]
     match cell["test"]:
         case "front door":
             return bool(found["finite"]) and found["moved"] > 0, "finite, and moves"
         case "two states":
-            # ../../base.py:55: all calls of train share a FitConfig, which fit changes
+            # ../../base.py:55: all calls of train share a FitConfig, which fit changes.
             before, after = found["before"], found["after"]
             text = f"a MAP fit finds {before:.2g} before and {after:.2g} after it"
             return abs(after - before) <= 0.05 * abs(before), text
         case "schedule" if "collected" in found:
             return _cycles(found, given)
         case "schedule":
-            # sgmcmc_step_schedule.py:112 divides by burnin_steps, which may be 0 (:108)
+            # sgmcmc_step_schedule.py:112 divides by burnin_steps, which may be 0
+            # (:108).
             return all(found["finite"]), f"a burn-in of {given['burnin_steps']} steps"
     if "files" in found:
-        # sgmcmc_posterior.py:78–80 does not read the folder that it is given
+        # sgmcmc_posterior.py:78–80 does not read the folder that it is given.
         return found["files"] > 0, f"save_state writes {found['files']} files"
-    # sghmc_posterior.py:143–147 gives the integrator a new state
+    # sghmc_posterior.py:143–147 gives the integrator a new state.
     first, second = found["counts"]
     text = f"sampled at count {first}, and after going on at count {second}"
     return second > first, text

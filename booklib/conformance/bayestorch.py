@@ -13,7 +13,7 @@ from booklib.conformance.verdicts import Laws, Problem
 from sgmc.matrices import Matrix
 from sgmc.splittings import flows
 
-CHAINS = 4_000  # of a law that is simulated here
+CHAINS = 4_000  # the number of chains by which a law is simulated here
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -98,7 +98,7 @@ def sghmc(given: dict, problem: Problem) -> Laws:
 
 
 def _only(values: Tensor):
-    """Give one number where all are one."""
+    """Return the common value of numbers that must all be equal."""
     return float(values[0]) if bool((values == values[0]).all()) else values
 
 
@@ -106,7 +106,7 @@ LAWS = {"SGLD": sgld, "SGHMC": sghmc}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":

@@ -14,8 +14,8 @@ from booklib.conformance.verdicts import Laws, Problem
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
 
-CHAINS = 4_000  # of a law that is simulated here
-ERROR = (3 / CHAINS) ** 0.5  # of its variances, relative, at least
+CHAINS = 4_000  # the number of chains by which a law is simulated here
+ERROR = (3 / CHAINS) ** 0.5  # the least relative error of the variances
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -56,9 +56,9 @@ def _trajectory(
     """
     precision, dim = torch.diag(problem.curvature), len(problem.curvature)
     one = linear_chain(once, precision, 0.0)
-    identity = torch.eye(3 * dim, dtype=torch.float64)  # of (θ, r, ζ)
+    identity = torch.eye(3 * dim, dtype=torch.float64)  # acts on (θ, r, ζ)
     move = torch.block_diag(one.transition, identity[:dim, :dim])
-    # r − ε(Aθ + ζ), with −εA as it is in the transition
+    # The momentum becomes r − ε(Aθ + ζ), with −εA as it is in the transition.
     move[dim : 2 * dim, 2 * dim :] = one.transition[dim:, :dim] / problem.curvature
     noise = torch.block_diag(one.noise_covariance, 0 * identity[:dim, :dim])
     start = torch.zeros(3 * dim, dtype=torch.float64)
@@ -74,7 +74,7 @@ def sgnht(given: dict, problem: Problem) -> Laws:
     """diffusions.py:107-123: position and momentum from the old state, and the friction
     from the new momentum. Ding et al. (2014, Algorithm 2) move the position by the new
     momentum, so on uneven curvature this is far from the target, but it is an "Euler
-    solver" as its docstring says. The friction finds the temperature in the mean.
+    solver" as its docstring says. The friction finds the temperature on average.
     """
     step, temperature = given["step_size"], problem.temperature
     estimate = step * temperature * given.get("beta", 0.0)
@@ -91,9 +91,9 @@ def sgnht(given: dict, problem: Problem) -> Laws:
 
 
 def csgld(given: dict, problem: Problem) -> Laws:
-    """csgld.py:136-142: the gradient times 1 + ζT(log θ(J) − log θ(J − 1))/Δu, where J
-    is at least 1 (:155-161), so that θ(0) is never visited, decays to 0, and the factor
-    of the lowest partition grows without bound.
+    """Multiply the gradient by 1 + ζT(log θ(J) − log θ(J − 1))/Δu (csgld.py:136-142),
+    where J is at least 1 (:155-161), so that θ(0) is never visited and decays to 0, and
+    the factor of the lowest partition grows without bound.
 
     Deng et al. (2020, Algorithm 1), which it names, have (J − 1) ∨ 1 with J from 1, so
     that this factor is 1. The sampled density is flat in the energy on purpose; with
@@ -147,7 +147,7 @@ LAWS = {"sgld": sgld, "sghmc": sghmc, "sgnht": sgnht, "csgld": csgld}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["sampler"], cell["test"]:
         case _, "front door":

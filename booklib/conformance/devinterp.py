@@ -13,7 +13,7 @@ from booklib.conformance.verdicts import Laws, Problem
 from sgmc.matrices import Matrix
 from sgmc.splittings import flows
 
-CHAINS = 2_000  # of a law that is simulated here
+CHAINS = 2_000  # the number of chains by which a law is simulated here
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -80,7 +80,7 @@ def thermostat(given: dict, problem: Problem, after: bool):
     injected = Matrix(2 * given.get("diffusion_factor", 0.01))
 
     def splitting(friction: float) -> list:
-        # from [0, ∞) to [0, 1): with ξ ≥ 1 nothing is stationary
+        # This maps [0, ∞) to [0, 1), because nothing is stationary with ξ ≥ 1.
         kick, kept = flows.Kick(step), Matrix(1 - friction / (1 + friction))
         rub = flows.MomentumMap(kept, injected)
         both = [kick, rub] if after else [rub, kick]
@@ -129,7 +129,7 @@ LAWS = {
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":

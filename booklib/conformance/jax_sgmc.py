@@ -14,8 +14,8 @@ from booklib.conformance.verdicts import Laws, Problem
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
 
-CHAINS = 10_000  # of a law that is simulated here
-ERROR = (2 / CHAINS) ** 0.5  # of its variances, relative
+CHAINS = 10_000  # the number of chains by which a law is simulated here
+ERROR = (2 / CHAINS) ** 0.5  # the relative error of its variances
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -120,8 +120,9 @@ def amagold(given: dict, problem: Problem) -> Laws:
 def sggmc(given: dict, problem: Problem) -> Laws:
     """solver.py:501-567: after a rejection the momentum is that of before the proposal
     (:541). Balance asks for its negative, as :func:`amagold` has it (solver.py:400), so
-    the chain's law is near the target only where few proposals are rejected, or where
-    little is left of the momentum. The energies and both temperatures are right.
+    the chain's distribution is near the target only where few proposals are rejected,
+    or where little is left of the momentum. The energies and both temperatures are
+    right.
     """
     settings = [
         given[name] for name in ("step_size", "steps", "friction", "iterations")
@@ -134,9 +135,9 @@ def sggmc(given: dict, problem: Problem) -> Laws:
 
 def re_sgld(given: dict, problem: Problem) -> Laws:
     """solver.py:286-291: the chains are exchanged where the test log u < log s *fails*,
-    so the branches of ``lax.cond`` are the wrong way round; the documentation's law
-    exchanges them where it holds (Deng et al., 2020, Algorithm 1). Besides, the
-    energies are those before the step (integrator.py:919).
+    so the branches of ``lax.cond`` are the wrong way round; the documentation exchanges
+    them where it holds (Deng et al., 2020, Algorithm 1). Besides, the energies are
+    those before the step (integrator.py:919).
     """
     settings = given["step_size"], given["hot"], given["iterations"]
     code, documented = (_exchanged(_of(problem), *settings, x) for x in (False, True))
@@ -154,7 +155,7 @@ def _of(problem: Problem) -> tuple:
 
 
 class _Normal:
-    """Draws of one shape, from a seed."""
+    """Draw normal numbers of one shape, from a seed."""
 
     def __init__(self, curvature: tuple):
         self.a = torch.tensor(curvature, dtype=torch.float64)
@@ -199,8 +200,8 @@ def _estimated(
     steps: int,
     times: int,
 ) -> Tensor:
-    """Simulate E θ² of SGHMC with its noise model, from N(0, 1), with a batch of signs
-    times √(nV) out of N data, whose log likelihood is −(½aθ² + xθ)/N.
+    """Simulate E θ² of SGHMC with its noise model, from N(0, 1), with a minibatch of
+    signs times √(nV) out of N data, whose log likelihood is −(½aθ² + xθ)/N.
     """
     curvature, variance = of
     normal = _Normal(curvature)
@@ -266,7 +267,9 @@ def _guided(
 
 @cache
 def _exchanged(of: tuple, step: float, hot: float, steps: int, right: bool) -> Tensor:
-    """Simulate E θ² of the cold one of two chains from one position, N(0, 1)."""
+    """Simulate E θ² of the cold one of two chains that start from one position, N(0,
+    1).
+    """
     normal = _Normal(of[0])
     cold = normal()
     warm = cold.clone()
@@ -294,7 +297,7 @@ LAWS = {
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":

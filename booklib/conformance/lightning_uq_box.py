@@ -25,7 +25,7 @@ LAWS = {"SGLD": sgld}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "schedule":

@@ -22,7 +22,7 @@ def hmcecs(given: dict, problem: Problem) -> Laws:
     and the exact one where the proxy is. Without one the docstring has that algorithm
     with a naive estimate, so q = 0; the code (:235-241) leaves out the variance, too.
     """
-    if given.get("degree") == 2:  # of a quadratic log likelihood: nothing is left
+    if given.get("degree") == 2:  # a quadratic log likelihood leaves no perturbation
         law = 1 / problem.curvature
         return Laws(code=law, documentation=law)
     corrected = _perturbed(given, problem, corrected=True)
@@ -37,7 +37,7 @@ def _perturbed(given: dict, problem: Problem, corrected: bool) -> Tensor:
     (curvature,) = problem.curvature
     weight = torch.tensor(given["weight"], dtype=torch.float64)[:, None]
     observed = torch.tensor(given["observed"], dtype=torch.float64)[:, None]
-    total = given["prior"] + weight.sum()  # the precision in the unit of the grid
+    total = given["prior"] + weight.sum()  # the precision, in the unit of the grid
     theta = torch.linspace(-15, 15, 6_001, dtype=torch.float64)
     each = (weight.log() - weight * (theta - observed) ** 2) / 2
     proxy = torch.zeros_like(each)
@@ -58,12 +58,12 @@ LAWS = {"HMCECS": hmcecs}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":
             text = f"finite, and moves; its mean is {found['off']:.2g} off"
-            # its docstring asserts that the mean is not that far off
+            # The docstring asserts that the mean is not that far off.
             return bool(found["finite"]) and found["off"] < 0.2, text
         case "arguments":
             text = "a degree of 3, where 1 and 2 are documented, is taken for 1"

@@ -68,7 +68,7 @@ LAWS = {"sgld": sgld, "sghmc": sghmc, "baoa": baoa, "sglrw": sglrw, "sgnht": sgn
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":

@@ -38,7 +38,7 @@ def _written(algorithm: Callable, problem: Problem, momentum: bool = True):
 
 
 def _column(given: dict, name: str, default: float = 0.0) -> Any:
-    """Take a number, or a diagonal as a column."""
+    """Turn a number or a diagonal into a column."""
     value = given.get(name, default)
     if isinstance(value, list):
         return torch.tensor(value, dtype=torch.float64)[:, None]
@@ -117,19 +117,19 @@ def sghmc(given: dict, problem: Problem) -> Laws:
 
 
 def _dense(value: Any, dim: int) -> Tensor:
-    """Make a matrix of a number, a diagonal or a matrix."""
+    """Make a matrix from a number, a diagonal or a matrix."""
     given = torch.tensor(value, dtype=torch.float64)
     return given if given.ndim == 2 else given * torch.eye(dim, dtype=torch.float64)
 
 
 def _held(step: list[flows.Flow], period: int, problem: Problem) -> Tensor:
-    """Give the variance at the end of each minibatch that is held for some steps: its
-    noise ζ enters all of them, z' = Fᵏz + Σ Fʲ(gζ + ξⱼ).
+    """Give the variance at the end of each minibatch that is held for several steps:
+    its noise ζ enters all of them, z' = Fᵏz + Σ Fʲ(gζ + ξⱼ).
     """
     precision, dim = torch.diag(problem.curvature), len(problem.curvature)
     alone = linear_chain(step, precision)
     noisy = linear_chain(step, precision, problem.gradient_variance)
-    shared = noisy.noise_covariance - alone.noise_covariance  # gVgᵀ
+    shared = noisy.noise_covariance - alone.noise_covariance  # the shared part is gVgᵀ
     powers, total, injected = torch.eye(len(shared)).double(), 0.0, 0.0
     for _ in range(period):
         total = total + powers
@@ -330,7 +330,7 @@ def sgnuts(given: dict, problem: Problem) -> Laws:
 
     def algorithm(position, gradient, normal):
         momentum = mass**0.5 * normal()
-        if whole:  # of SGHMC, whose position moves first
+        if whole:  # the position of SGHMC moves first
             return position + step * momentum / mass
         return _palindromic(*arguments)(position, momentum, gradient, normal)[0]
 

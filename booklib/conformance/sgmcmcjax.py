@@ -15,9 +15,9 @@ from booklib.conformance.verdicts import Laws, Problem
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
 
-CHAINS = 2_000  # of a law that is simulated here
-ERROR = (2 / CHAINS) ** 0.5  # relative, of its variances
-ERROR = (2 / CHAINS) ** 0.5  # of its variances, relative
+CHAINS = 2_000  # the number of chains by which a law is simulated here
+ERROR = (2 / CHAINS) ** 0.5  # the relative error of its variances
+ERROR = (2 / CHAINS) ** 0.5  # the relative error of its variances
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -25,7 +25,7 @@ def sgld(given: dict, problem: Problem) -> Laws:
     is that of the sum over the data, estimated from a batch drawn with replacement.
     """
     chain = flows.sgld(given["dt"])
-    if "spread" in given:  # curvatures a(1 ± δ), half of the data each
+    if "spread" in given:  # half of the data have the curvature a(1 + δ), half a(1 − δ)
         chain = _multiplicative(given, problem.curvature)
     return Laws(code=chain, documentation=chain)
 
@@ -54,7 +54,7 @@ def _multiplicative(given: dict, curvature: Tensor) -> Tensor:
     square = torch.ones_like(curvature)  # E θ²
     joint, centre = torch.zeros_like(square), torch.zeros_like(square)  # E θc, E c²
     for i in range(given["steps"]):
-        # the gradient at the start has the index before, and SVRG's is exact
+        # The gradient at the start has the index before, and SVRG's is exact.
         if rate and (i == 0 or (i - 1) % rate == 0):
             joint, centre = square, square
         noise = (drift * given["spread"]) ** 2 * (square - 2 * joint + centre)
@@ -120,7 +120,8 @@ def _splitting(given: dict, temperature: float, problem: Problem) -> list | Tens
         return splitting
     dim, precision = len(problem.curvature), torch.diag(problem.curvature)
     middle, one = linear_chain(splitting[1:4], precision), torch.eye(dim).double()
-    kick = torch.eye(3 * dim).double()  # of (θ, r, ζ), with the gradient Aθ + ζ
+    # acts on (θ, r, ζ), where the gradient is Aθ + ζ
+    kick = torch.eye(3 * dim).double()
     kick[dim : 2 * dim, :dim] = -given["dt"] / 2 * precision
     kick[dim : 2 * dim, 2 * dim :] = -given["dt"] / 2 * one
     transition = kick @ torch.block_diag(middle.transition, 0 * one) @ kick
@@ -253,7 +254,7 @@ def _preconditioned(
 
     x, first, second = normal(), 0.0, 0.0
     for i in range(steps):
-        # the noise of one datum is ±√V in every coordinate
+        # The noise of one datum is ±√V in every coordinate.
         g = -a * x + variance**0.5 * normal().sign()
         if kind == "adam":
             first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
@@ -290,7 +291,7 @@ LAWS = {
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found = cell["observed"]
     match cell["test"]:
         case "front door":

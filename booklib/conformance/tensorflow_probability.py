@@ -12,8 +12,8 @@ import torch
 from booklib.conformance.verdicts import Laws, Problem
 from sgmc.splittings import flows
 
-CHAINS = 20_000  # of a law that is simulated here
-BIAS = 1e-8  # default of diagonal_bias
+CHAINS = 20_000  # the number of chains by which a law is simulated here
+BIAS = 1e-8  # the default of diagonal_bias
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
@@ -73,7 +73,7 @@ def _variational(
     variance: float,
     steps: int = 400,
 ) -> list[float]:
-    """Simulate the optimiser, with its running variance mended or not."""
+    """Simulate the optimiser, with its running variance corrected or not."""
     generator = torch.Generator().manual_seed(7)
     a = torch.tensor(curvature)[:, None].expand(-1, CHAINS) * summed / count
     theta, mean, second = (torch.zeros(a.shape) for _ in range(3))
@@ -98,10 +98,10 @@ LAWS = {
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found, given = cell["observed"], cell["given"]
     if "without_noise" in found:
-        # sgld.py:260: iterations > burnin, with a count from 0
+        # sgld.py:260 asks for iterations > burnin, with a count from 0.
         without, asked = found["without_noise"], given["burnin"]
         return without == asked, f"burnin={asked} has {without} steps without noise"
     if "change" in found:

@@ -53,7 +53,7 @@ def mean_field_variance(
         try:
             chain = linear_chain(step(friction), precision, gradient_variance)
             return chain.stationary_covariance().diagonal()
-        except ValueError:  # too little friction: nothing is stationary
+        except ValueError:  # With too little friction nothing is stationary.
             return torch.full((2 * dim,), torch.inf, dtype=torch.float64)
 
     low, high = 0.0, 1.0

@@ -51,7 +51,7 @@ LAWS = {"SGLD": sgld, "SGHMC": sghmc}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found, given = cell["observed"], cell["given"]
     if "asked" in found:
         return _schedule(found, given)

@@ -50,7 +50,7 @@ LAWS = {"SGLD": sgld, "SGHMC": sghmc}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law."""
+    """Judge the cells that have no exact law."""
     found, name = cell["observed"], cell["sampler"]
     if name == "CheckpointCollector" and "kept" in found:
         text = f"keeps the epochs {found['kept']}, asked {found['asked']}"

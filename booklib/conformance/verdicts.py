@@ -1,4 +1,6 @@
-"""From a stored cell to a verdict."""
+"""The verdict on a stored cell: whether a sampler's moments or probes follow the exact
+law.
+"""
 
 import importlib
 import re
@@ -30,9 +32,11 @@ TESTS = {
     "resume": "a state saved and read again",
     "arguments": "its other arguments are read, and do what they are called",
 }
-LIMIT = 5.0  # standard errors: chance exceeds it in one of 1.7 million comparisons
-ROUNDING = 1e-4  # of a probe in single precision, relative to its largest entry
-CLOSE = 0.05  # of the target's variance: what a right scheme's step size may cost here
+LIMIT = 5.0  # in standard errors: chance exceeds it in one of 1.7 million comparisons
+# the rounding of a single-precision probe, relative to its largest entry
+ROUNDING = 1e-4
+# the share of the target's variance that a right scheme's step size may cost here
+CLOSE = 0.05
 
 
 class Problem(NamedTuple):
@@ -43,7 +47,7 @@ class Problem(NamedTuple):
     temperature: float  #: T of the density exp(−U/T)
 
     def chain(self, splitting: Sequence[Flow]) -> LinearChain:
-        """Compose flows to the chain that they make on this problem."""
+        """Compose flows into the chain that they make on this problem."""
         precision = torch.diag(self.curvature)
         return linear_chain(splitting, precision, self.gradient_variance)
 
@@ -64,7 +68,7 @@ class Laws(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a comparison says."""
+    """The outcome of a comparison."""
 
     name: str  #: "right", "as documented", "deviates" or "not run"
     of_code: (
@@ -86,7 +90,7 @@ def cells_of(library: str) -> list[dict]:
 
 
 class Report(NamedTuple):
-    """What its authors may be told of a deviation: ``conformance/reports``."""
+    """A report to a library's authors of one deviation: ``conformance/reports``."""
 
     library: str  #: its module's name
     title: str  #: in a line
@@ -184,7 +188,7 @@ def _of_probe(cell: dict, law: Any, laws: Laws, problem: Problem):
     )
     try:
         variance = found.stationary_covariance().diagonal()[:dim]
-    except ValueError:  # it has none
+    except ValueError:  # the law has no stationary variance
         return off, torch.inf
     return off, _furthest(variance * problem.curvature / problem.temperature)
 

@@ -1,4 +1,4 @@
-"""The data of the book, each in the file of its kind."""
+"""The data sets of the book, one file for each kind."""
 
 from booklib.data.characters import digits, letters, split_digits
 from booklib.data.examples import Data, part

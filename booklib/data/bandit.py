@@ -1,10 +1,10 @@
-"""What mushrooms earn: the bandit of Blundell et al. (2015, Section 5.3)."""
+"""The rewards of mushrooms: the bandit of Blundell et al. (2015, Section 5.3)."""
 
 import torch
 from torch import Tensor
 
 LEAVE, EAT = 0, 1
-GOOD, BAD = 5.0, -35.0  # what eating may earn
+GOOD, BAD = 5.0, -35.0  # the rewards that eating may earn
 
 
 def rewards(actions: Tensor, poisonous: Tensor, harmed: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ def expected_rewards(actions: Tensor, poisonous: Tensor) -> Tensor:
 
 
 def regrets(actions: Tensor, poisonous: Tensor) -> Tensor:
-    """Compute what an oracle that knows each mushroom expects to earn more than the
+    """Compute how much more an oracle that knows each mushroom expects to earn than the
     actions.
 
     Example:

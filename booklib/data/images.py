@@ -1,4 +1,4 @@
-"""Full sets of images on disk, fetched where they may be."""
+"""Full sets of images, read from disk or downloaded."""
 
 import gzip
 import hashlib
@@ -68,7 +68,7 @@ def cifar10(root: str | Path) -> tuple[Data, Data]:
 
     def load(train: bool) -> Data:
         try:
-            # checks the files' checksums
+            # The loader checks the files' checksums.
             loaded = CIFAR10(root, train=train, download=False)
         except RuntimeError:
             try:
@@ -158,7 +158,7 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
     source = getattr(torchvision.datasets, name)
     folder = Path(root) / name / "raw"
     tensors = []
-    # images and labels for training, then for testing
+    # The images and labels for training come first, then those for testing.
     for file, md5 in source.resources:
         if not (folder / file).exists():
             try:
@@ -194,8 +194,8 @@ def standardise(train: Data, test: Data, colours: int) -> tuple[Data, Data]:
 
 
 def scramble(data: Data, shape: tuple[int, int, int]) -> Data:
-    """Read images, stored pixel by pixel with the colours of a pixel side by side, as
-    if they were stored colour by colour.
+    """Read images that are stored pixel by pixel, with the colours of a pixel side by
+    side, as if they were stored colour by colour.
     """
     pixel_by_pixel = data.inputs.view(-1, *shape).permute(0, 2, 3, 1)
     return Data(pixel_by_pixel.reshape(len(data.inputs), -1), data.targets)

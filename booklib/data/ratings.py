@@ -1,4 +1,4 @@
-"""Who rated what: MovieLens, and ratings from a known factor model."""
+"""Ratings of items by users: MovieLens, and ratings drawn from a factor model."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from sgmc.checks import check_count, check_instance, check_number
 
 
 class Ratings(NamedTuple):
-    """Who rated what, and how."""
+    """Ratings, with the user and the item of each."""
 
     users: Tensor  #: (N,) int64 from 0
     items: Tensor  #: (N,) int64 from 0
     ratings: Tensor  #: (N,) float32
 
 
-# The files that MovieLens has its ratings in: where they lie in the archive, and what
-# stands between the four numbers of a line.
+# MovieLens has its ratings in these files: each has its folder in the archive and the
+# separator between the four numbers of a line.
 MOVIELENS_FILES = {"ratings.dat": ("ml-1m", "::"), "u.data": ("ml-100k", "\t")}
 
 
@@ -106,8 +106,8 @@ def made_up_ratings(
     noise_std: float = 0.85,
     seed: int = 0,
 ) -> tuple[Ratings, Tensor]:
-    """Draw ratings from a known factor model, by default as many as MovieLens-1M has:
-    no such users or items exist.
+    """Draw ratings from a factor model, by default as many as MovieLens-1M has: no such
+    users or items exist.
 
     A rating is 3.6 + aᵢ + bⱼ + uᵢ·wⱼ and noise N(0, σ²), a real number and no stars,
     with aᵢ ~ N(0, 0.4²), bⱼ ~ N(0, 0.5²) and factors so wide that uᵢ·wⱼ has variance ¼.
@@ -153,7 +153,7 @@ def made_up_ratings(
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    # The largest of log-weights with Gumbel noise are drawn without replacement in
+    # The largest of log-weights with Gumbel noise are a sample without replacement in
     # proportion to the weights.
     keys = (
         torch.rand(num_users, num_items, generator=generator)

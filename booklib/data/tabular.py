@@ -29,8 +29,8 @@ def diabetes() -> tuple[Data, Data, Data]:
     return tuple(part(standardised, which) for which in parts)
 
 
-# How many values the attributes of mushrooms have in the file of the UCI Machine
-# Learning Repository, in its order; "?" is one.
+# These numbers count the values of each attribute of mushrooms in the file of the UCI
+# Machine Learning Repository, in its order; "?" is a value.
 MUSHROOM_VALUES = (6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7)
 
 
@@ -104,7 +104,7 @@ def mushrooms(file: str | Path) -> Data:
 
 def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
     """Make up a table of the shape of :func:`mushrooms`: no such mushrooms exist, and
-    nothing but the shape is from the real table.
+    only the shape is that of the real table.
 
     There are 23 kinds, 11 of them poisonous, and each has its own law for each
     attribute. Then the fifth attribute, as if it were an odour, takes one of its first
@@ -152,8 +152,8 @@ def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
 
 
 def _one_hot(numbers: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
-    """Put attributes, each the numbers of its values ``(n,)``, side by side as columns
-    of zeros and ones: ``(n, Σ sizes)`` float32.
+    """Encode attributes, each given as the numbers of its values ``(n,)``, side by side
+    as columns of zeros and ones: ``(n, Σ sizes)`` float32.
     """
     return torch.cat(
         [

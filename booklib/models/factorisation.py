@@ -18,12 +18,12 @@ from sgmc.posteriors import GaussianPrior
 from sgmc.potentials import Kind
 from sgmc.randomness import normal_like
 
-_TOGETHER = 2**16  # ratings whose rows are gathered at once
+_TOGETHER = 2**16  # the number of ratings whose rows are gathered at once
 
 
 class MatrixFactorisation(GaussianPrior):
     """The posterior of factors and biases, yᵢⱼ ~ N(μ + aᵢ + bⱼ + uᵢ·wⱼ, 1/τ) for the
-    known ratings (Salakhutdinov and Mnih, 2008).
+    observed ratings (Salakhutdinov and Mnih, 2008).
 
     The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄),
     and every precision, τ too, has a Gamma law where it is drawn
@@ -110,7 +110,7 @@ class MatrixFactorisation(GaussianPrior):
             hyperprior,
         )
         self.mean = float(ratings.double().mean()) if mean is None else mean
-        # of a rating's user and item: one place to look them up
+        # A rating finds the rows of its user and of its item in one place.
         rows = torch.stack([users, self.num_users + items], -1)
         super().__init__(
             (rows, ratings),
@@ -126,8 +126,8 @@ class MatrixFactorisation(GaussianPrior):
         )
 
     def given(self, precisions: Mapping[str, float | Tensor]) -> "MatrixFactorisation":
-        """Make the posterior with other precisions, by name: numbers, or ``(chains,)``,
-        one a chain.
+        """Make the posterior with other precisions, each given by its name as a number
+        or as ``(chains,)``, one a chain.
 
         Raises:
             ValueError: if a precision is missing, or not positive.
@@ -186,8 +186,8 @@ class MatrixFactorisation(GaussianPrior):
         return (entries if counts is None else entries * counts[:, None]).flatten(-2)
 
     def information(self) -> Tensor:
-        """Compute the diagonal of τΣE[zzᵀ], what a row's ratings say of it when
-        partners are drawn from their prior: ``(dim,)``.
+        """Compute the diagonal of τΣE[zzᵀ], the information that ratings carry about a
+        row when partners are drawn from their prior: ``(dim,)``.
 
         Of a user with n ratings that is nτ/λ₂ for each factor and nτ for the bias. With
         the prior's precision it is the curvature to expect, and V ≈ (N/n − 1) times it
@@ -272,8 +272,8 @@ class MatrixFactorisation(GaussianPrior):
     def per_example_gradients(
         self, position: Tensor, batch: tuple[Tensor, ...]
     ) -> Tensor:
-        """Compute ∇log p(yᵢⱼ | θ) of every rating of a batch, of which all but two rows
-        are zero: ``(chains, n, dim)``.
+        """Compute ∇log p(yᵢⱼ | θ) of every rating of a minibatch, of which all but two
+        rows are zero: ``(chains, n, dim)``.
         """
         rows, ratings = batch
         rows = rows.expand(len(position), -1, -1)
@@ -306,8 +306,8 @@ class MatrixFactorisation(GaussianPrior):
     def draw_hyperparameters(
         self, position: Tensor, generator: Generator
     ) -> dict[str, Tensor]:
-        """Draw every precision from its full conditional law, for every chain (Chen et
-        al., 2014, Section 4.3).
+        """Draw every precision from its full conditional distribution, for every chain
+        (Chen et al., 2014, Section 4.3).
 
         λ | θ ~ Gamma(a + ½n, b + ½Σθ²) over the n entries of a block, and τ | θ, y ~
         Gamma(a + ½N, b + ½Σ(y − ŷ)²) over all the ratings.
@@ -330,8 +330,8 @@ class MatrixFactorisation(GaussianPrior):
         }
 
     def draw_rows(self, position: Tensor, side: str, generator: Generator) -> Tensor:
-        """Draw all rows of the users, or of the items, from their exact law given the
-        others (Salakhutdinov and Mnih, 2008).
+        """Draw all rows of the users, or of the items, from their exact conditional
+        distribution given the others (Salakhutdinov and Mnih, 2008).
 
         With z = (wⱼ, 1) for its ratings, the row of user i is N(P⁻¹τΣz(y − μ − bⱼ),
         P⁻¹), where P = Λ + τΣzzᵀ: the rows are independent. Done in turn for users and
@@ -396,7 +396,7 @@ class MatrixFactorisation(GaussianPrior):
         return slice(0, self.num_users) if which == 0 else slice(self.num_users, None)
 
     def _rows(self, position: Tensor) -> Tensor:
-        """See positions ``(chains, dim)`` as rows, ``(chains, num_users + num_items,
+        """View positions ``(chains, dim)`` as rows, ``(chains, num_users + num_items,
         rank + 1)``.
         """
         return position.unflatten(-1, (self.num_users + self.num_items, self.rank + 1))
@@ -413,7 +413,7 @@ class MatrixFactorisation(GaussianPrior):
     def _pieces(
         self, position: Tensor, rows: Tensor, ratings: Tensor, together: int = _TOGETHER
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Cut a batch so that what is gathered at once fits into memory: places among
+        """Cut a minibatch into slices whose gathered rows fit into memory: places among
         the rows of all chains, and ratings.
         """
         few, offsets = (
@@ -450,8 +450,8 @@ class MatrixFactorisation(GaussianPrior):
         ``(chains, n, 2)``: ``(chains, n, 2, rank + 1)``.
         """
         table = self._rows(position).reshape(-1, self.rank + 1)
-        # Gathered crosswise, at once what a gradient needs: the item's row for the user
-        # and the user's for the item.
+        # Gathering crosswise fetches at once what a gradient needs: the item's row for
+        # the user and the user's row for the item.
         both = table.index_select(0, place.flip(-1).flatten()).view(*place.shape, -1)
         slope = self.noise_precision * (ratings - self._mean_of(both))
         both[..., -1] = 1
@@ -460,8 +460,8 @@ class MatrixFactorisation(GaussianPrior):
     def _sums(
         self, position: Tensor, rows: Tensor, ratings: Tensor, squares: bool = False
     ) -> tuple[Tensor, ...]:
-        """Sum the ratings' gradients, and their squares too if they are wanted, each
-        ``(chains, dim)``.
+        """Sum the ratings' gradients, and on request their squares, each ``(chains,
+        dim)``.
         """
         sums = tuple(
             torch.zeros_like(position).view(-1, self.rank + 1)

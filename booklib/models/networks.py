@@ -67,8 +67,8 @@ class Images(nn.Unflatten):
         super().__init__(1, shape)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Lay out the images; by permutations, for ``vmap`` does not know of memory
-        formats.
+        """Reshape the inputs into images; permutations do it, because ``vmap`` ignores
+        memory formats.
         """
         return (
             super().forward(inputs).permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
@@ -149,7 +149,7 @@ def convolutional_network(
 
 
 def _are_counts(values: object) -> bool:
-    """Tell whether there are several positive whole numbers."""
+    """Tell whether the value holds several positive whole numbers."""
     return isinstance(values, (list, tuple)) and all(
         type(value) is int and value > 0 for value in values
     )

@@ -1,1 +1,1 @@
-"""What a page shows: checked claims, figures, tables, the scoreboard."""
+"""The parts that a page shows: checked claims, figures, tables, the scoreboard."""

@@ -1,4 +1,4 @@
-"""Checked claims: each is a record of what was measured, which the sentence shows."""
+"""Checked claims: each records a measured value, and the sentence shows it."""
 
 import builtins
 import hashlib
@@ -12,16 +12,17 @@ from booklib.page.play import playing
 from sgmc.checks import check_choice
 
 KINDS = ("exact", "live", "stored")
-ERRORS = 5  # standard errors that a measured value may be off
+ERRORS = 5  # a measured value may be off by so many standard errors
 _OF_THIS_CELL: list[dict[str, Any]] = []
 
 Bound = Mapping[str, float]
-DECIDED, OPEN = {"decided": True}, {"decided": False}  # of a comparison over seeds
+# the verdicts of a comparison over seeds
+DECIDED, OPEN = {"decided": True}, {"decided": False}
 _BOUNDS = "at_most", "at_least", "near", "near within", "at_most errors", "decided"
 
 
 class ClaimError(AssertionError):
-    """A claim of the book that its own computation does not support."""
+    """A claim of the book is not supported by its own computation."""
 
 
 def near(value: float, within: float | None = None) -> Bound:
@@ -56,9 +57,9 @@ def check(
     margin: float | None = None,
     says: str = "",
 ) -> None:
-    """Record what was measured, and whether it is as it should be, for the sentence
-    that names it: ``{c}`name``` shows the number with ✓ or ✗; of a comparison
-    ``.mean``, ``.verdict`` and ``.seeds`` behind the name are parts.
+    """Record a measured value, and whether it is as it should be, for the sentence that
+    names it: ``{c}`name``` shows the number with ✓ or ✗; of a comparison ``.mean``,
+    ``.verdict`` and ``.seeds`` behind the name are parts.
 
     A cell shows its records at its end, a line each. The number of a live record is
     not in its line, because its last digits differ between processors. A claim that
@@ -136,7 +137,7 @@ def _number(name: str, value: Any) -> float:
     try:
         if not isinstance(value, str):
             return float(value)
-    except (TypeError, ValueError, RuntimeError):  # of what is no number, or several
+    except (TypeError, ValueError, RuntimeError):  # the value is no number, or several
         pass
     raise ValueError(f"{name} must be one number, but it is {value!r}")
 
@@ -169,8 +170,8 @@ def _words(bound: Bound) -> str:
 
 
 def _line(record: Mapping[str, Any]) -> str:
-    """Write a record as its line of text: of a live one that holds without its number,
-    whose last digits differ between processors.
+    """Write a record as a line of text, without the number if the claim is live and
+    holds, because its last digits differ between processors.
     """
     words, what = record["words"], record["says"] or record["name"]
     if not record["says"] and record["shown"] and record["kind"] != "live":
@@ -184,7 +185,7 @@ def _line(record: Mapping[str, Any]) -> str:
 def _emit(record: dict[str, Any]) -> None:
     if not record["holds"] and not playing():
         raise ClaimError(record["line"])
-    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
+    shell = getattr(builtins, "get_ipython", None)  # IPython defines it
     if shell is None:
         print(record["line"])
         return
@@ -194,7 +195,7 @@ def _emit(record: dict[str, Any]) -> None:
 
 
 def _show(result: object = None) -> None:
-    """Show the records of a cell, at its end, as one output."""
+    """Show the records of a cell as one output at its end."""
     from IPython import get_ipython
     from IPython.display import display
 
@@ -218,8 +219,8 @@ def claim(
     because: str,
     kind: str = "live",
 ) -> None:
-    """State a sentence that the page does not show, by :func:`check`: what pages have
-    that are not yet written in its way.
+    """State a sentence that the page does not show, by :func:`check`; pages that do not
+    yet name their claims in sentences use it.
     """
     given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
     bound = {key: number for key, number in given.items() if number is not None}

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from sgmc.potentials import Potential
 
-# The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most
-# others, has the wine red of Tol.
+# The palette is the colour-blind-safe one of Okabe and Ito; SGNUTS, which appears
+# beside most other samplers, has the wine red of Tol.
 COLOURS = {
     "random walk": "#000000",
     "SGD": "#56B4E9",
@@ -136,7 +136,7 @@ _FILM = """
 
 def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> None:
     """Show figures one after another, with a slider and a button that plays them; in
-    print, and without scripts, the last one.
+    print, and without scripts, the last figure stands alone.
 
     Matplotlib's ``to_jshtml`` fetches its buttons from a network, and has no alternative
     text and nothing for print.
@@ -159,7 +159,7 @@ def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> No
         plt.close(figure)
         pictures.append(base64.b64encode(buffer.getvalue()).decode())
     text = f"a film of {len(pictures)} frames: {alt}"
-    # IPython defines it; elsewhere there is no page to show a film on
+    # IPython defines it; elsewhere there is no page that could show a film.
     if "get_ipython" not in dir(builtins):
         print(text)
         return

@@ -1,4 +1,6 @@
-"""Playing: a page on which somebody changes a number goes on where something fails."""
+"""Playing: a page goes on where something fails, so that readers can change its
+numbers.
+"""
 
 import builtins
 import functools
@@ -13,7 +15,8 @@ from torch.utils._pytree import tree_map
 from sgmc.door.sampling import DivergenceError, Draws, sample
 
 _ON = False
-# Many pages show wrong samplers on purpose, and measure them.
+# Many pages show wrong samplers on purpose, and measure them, so these warnings are
+# off.
 WIDTH = ".*too (wide|narrow)|.*left the support|.*halves of the chain"
 
 
@@ -30,18 +33,18 @@ def play() -> None:
         False
     """
     global _ON
-    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
+    shell = getattr(builtins, "get_ipython", None)  # IPython defines it
     _ON = shell is not None
     if shell is not None:
         warnings.filterwarnings("ignore", message=WIDTH)
         names, events = shell().user_ns, shell().events
         _go_on(names)
-        # a cell may import sample anew
+        # A cell may import sample anew.
         events.register("pre_run_cell", lambda *_: _go_on(names))
 
 
 def playing() -> bool:
-    """Tell whether what fails should say so and go on."""
+    """Tell whether a failure should be printed and the page go on."""
     return _ON
 
 
@@ -52,7 +55,9 @@ def _go_on(names: dict[str, object]) -> None:
 
 @functools.wraps(sample)
 def _filled_up(kernel, potential, position, num_samples, **settings) -> Draws:
-    """Sample; where a chain diverges, say so, and fill the draws up with NaN."""
+    """Sample; where a chain diverges, print so, and fill the rest of the draws with
+    NaN.
+    """
     try:
         return sample(kernel, potential, position, num_samples, **settings)
     except DivergenceError as error:

@@ -1,4 +1,4 @@
-"""The tutorial's scoreboard: what each of its samplers makes of the bowl, and for how
+"""The tutorial's scoreboard: how each of its samplers does on the bowl, and for how
 many gradients.
 """
 
@@ -15,7 +15,7 @@ from sgmc.splittings import langevin_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.splittings.linear_laws import LinearChain
 
 STEP_SIZE, NOISE_VARIANCE, FRICTION = 0.1, 4.0, 0.5
-B = STEP_SIZE * NOISE_VARIANCE / 2  # the diffusion of the gradient noise, 0.2
+B = STEP_SIZE * NOISE_VARIANCE / 2  # the diffusion of the gradient noise is 0.2
 ONE = torch.eye(1, dtype=torch.float64)
 
 
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     sampler: str
     noise_variance: float
     chain: Callable[[], LinearChain] | None = None
-    gradients: int = 1  # of a step of the chain
+    gradients: int = 1  # the gradients of one step of the chain
     theorem: float = 1.0
 
     @property
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
     @property
     def cost(self) -> float | None:
-        """Compute the gradients for an independent θ²: its τ times those of a step."""
+        """Compute the gradients for an independent θ²: τ times those of a step."""
         return None if self.chain is None else self.gradients * pace(self.chain())
 
 
@@ -129,8 +129,8 @@ def exact_variance(name: str) -> float:
 
 
 def show_row(name: str, samples: Tensor) -> None:
-    """Show the row of the scoreboard that a page's own code has made: the mean of θ²
-    beside the exact variance of its sampler.
+    """Show the scoreboard's row that a page's own code made: the mean of θ² beside the
+    exact variance of its sampler.
 
     The row is a claim (:func:`booklib.page.claims.check`) with the row's name, which
     holds within five standard errors, from the spread of the chains.

@@ -1,4 +1,4 @@
-"""Tables of computed values, real ones on a page.
+"""Tables of computed values; a page shows them as real tables.
 
 Entries are words, rounded already, whose alignment pandas leaves to a Styler.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 def show_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], live: Sequence[str] = ()
 ) -> None:
-    """Show a table: lines of text, and on a page of the book a real table, whose first
+    """Show a table: lines of text, and on a page of the book a real table whose first
     column names the rows.
 
     Args:
@@ -36,7 +36,7 @@ def show_table(
                 f"rows must have {len(heads)} entries, one for each of heads, but one "
                 f"is {row}"
             )
-    # IPython defines it; elsewhere there is no page to show a table on
+    # IPython defines it; elsewhere there is no page that could show a table.
     if "get_ipython" not in dir(builtins):
         print(_lines(heads, *rows))
         return

@@ -1,5 +1,5 @@
-"""What samplers are compared with. Most of it is not a chain, but yields draws of
-weights all the same, so that predictions and scores are those of a chain.
+"""The methods that samplers are compared with. Most of them are not chains, but yield
+draws of weights all the same, so predictions and scores are computed as for a chain.
 
 laplace-torch and torch-uncertainty, which have most of them, wrap a module. Here each
 takes the posterior that a chain takes, and is tested against an exact law.

@@ -1,8 +1,9 @@
-"""Consensus Monte Carlo: from the draws of J parts of a posterior to the posterior,
-whose density is the product of theirs.
+"""Consensus Monte Carlo: from draws of J subposteriors to the posterior, whose density
+is the product of theirs.
 
 Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who
-sampled them, and where, does not matter here."""
+sampled them, and where, does not matter here.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from sgmc.targets import Gaussian
 
 
 def moments(parts: Sequence[Draws]) -> tuple[Tensor, Tensor]:
-    """Estimate the mean and the covariance of every part from all of its draws.
+    """Estimate the mean and the covariance of every subposterior from all of its draws.
 
     Args:
         parts: the draws of the J parts, each ``(num_samples, chains, dim)``.
@@ -47,8 +48,8 @@ def moments(parts: Sequence[Draws]) -> tuple[Tensor, Tensor]:
 
 
 def inverse_covariance_weights(covariances: Tensor) -> Tensor:
-    """Compute Wⱼ = (ΣₖΣₖ⁻¹)⁻¹Σⱼ⁻¹, by which the average of Gaussian parts is exact
-    (Scott et al., 2016).
+    """Compute Wⱼ = (ΣₖΣₖ⁻¹)⁻¹Σⱼ⁻¹, the weights with which the average of Gaussian
+    subposteriors is exact (Scott et al., 2016).
 
     Args:
         covariances: Σⱼ of the parts' own laws, ``(J, dim, dim)``; their share of the
@@ -70,7 +71,7 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
 
 
 def weighted_average(parts: Sequence[Draws], weights: Tensor | None = None) -> Draws:
-    """Average the parts' draws one by one: θ = ΣⱼWⱼθⱼ (Scott et al., 2016).
+    """Average the subposteriors' draws one by one: θ = ΣⱼWⱼθⱼ (Scott et al., 2016).
 
     Exact if all parts are Gaussian and Wⱼ ∝ Σⱼ⁻¹. Else the mean and the shape are
     wrong, and more draws do not help. By default every chain has weights of its own,
@@ -156,8 +157,8 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
 def candidates(
     law: Gaussian, num_samples: int, chains: int, seed: int = 0, degrees: float = 5.0
 ) -> Draws:
-    """Draw candidates for the posterior from a law with the centre and the shape of a
-    Gaussian, but with longer tails.
+    """Draw candidates for the posterior from a distribution with the centre and the
+    shape of a Gaussian, but with longer tails.
 
     It is Student's t: μ + Lz·√(ν/χ²), with Σ = LLᵀ, z standard normal and χ² of ν
     degrees of freedom. Its density falls as a power, so that the weights of
@@ -211,8 +212,8 @@ def candidates(
 
 
 def energies(part: Potential, positions: Tensor) -> Tensor:
-    """Compute the energy of a part at candidates, some at a time: ``(num_samples,
-    chains, dim)`` → ``(num_samples, chains)`` float64.
+    """Compute the energy of a subposterior at candidates, some at a time:
+    ``(num_samples, chains, dim)`` → ``(num_samples, chains)`` float64.
 
     This is the work of a part in the second round: only positions come to it and only
     numbers leave it.
@@ -317,9 +318,7 @@ def effective_share(drawn: Draws) -> float:
 
 
 def _stack(parts: Sequence[Draws]) -> Tensor:
-    """Put the draws of all parts together: ``(J, num_samples, chains, dim)``
-    float64.
-    """
+    """Stack all subposteriors' draws: ``(J, num_samples, chains, dim)`` float64."""
     if isinstance(parts, Draws) or not isinstance(parts, Sequence) or not parts:
         raise ValueError(
             "parts must be a list of Draws, one for each part, such as "

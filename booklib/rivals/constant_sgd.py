@@ -1,5 +1,5 @@
-"""Stochastic gradient descent at a constant rate, set so that its iterates are
-draws.
+"""Stochastic gradient descent at a constant rate, chosen so that its iterates
+approximate draws of the posterior.
 """
 
 import torch

@@ -1,5 +1,5 @@
 # ruff: noqa: D102 (the methods of Descent are those of a Job)
-"""What the approximations share: a way down a noisy gradient."""
+"""The descent by noisy gradients that the approximations share."""
 
 import math
 import time
@@ -16,8 +16,8 @@ from sgmc.door.sampling import DivergenceError
 from sgmc.door.starting import check_start
 from sgmc.potentials import Potential
 
-_CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
-_LARGEST_RATE = 1e30  # what an optimiser makes of more overflows
+_CHECK_EVERY = 32  # the number of steps between two checks that parameters are finite
+_LARGEST_RATE = 1e30  # an optimiser's product with anything larger overflows
 
 
 def check_task(
@@ -31,16 +31,17 @@ def check_task(
 
 
 class Settings(NamedTuple):
-    """How to go down.
+    """The settings of a descent.
 
     With ``momentum_decay`` α it is by stochastic gradient descent with momentum, v ← (1
     − α)v + ∇Ũ(θ) and θ ← θ − ηv; without, by Adam (Kingma and Ba, 2015, Algorithm 1),
-    whose steps do not grow with the scale of the energy."""
+    whose steps do not grow with the scale of the energy.
+    """
 
     num_steps: int  #: number of steps
     learning_rate: float  #: η at the start
     momentum_decay: float | None = None  #: α, at most 1, which is no momentum
-    #: steps from one return to the first learning rate to the next; None for none
+    #: steps from one return to the first learning rate to the next; None for never
     cycle_length: int | None = None
 
     def check(self) -> None:
@@ -51,8 +52,9 @@ class Settings(NamedTuple):
             check_positive("momentum_decay", self.momentum_decay, at_most=1)
 
     def rate(self, step: int) -> float:
-        """Compute the learning rate after so many steps, which falls to zero in a line,
-        or with cycles in half a wave of a cosine each: it lets parameters settle.
+        """Compute the learning rate after so many steps: it falls to zero in a straight
+        line or, with cycles, in half a wave of a cosine each, so that parameters
+        settle.
 
         Example:
             >>> Settings(10, 1.0).rate(5), Settings(10, 1.0, cycle_length=4).rate(6)
@@ -82,7 +84,7 @@ def descend(
     checkpoint: Store | None = None,
     what: object = None,
 ) -> "Descent":
-    """Follow stochastic gradients down, in place.
+    """Follow stochastic gradients downhill, in place.
 
     Args:
         potential: what the minibatches are drawn from.
@@ -120,7 +122,7 @@ def descend(
 
 
 class Descent:
-    """A way down, a job of :func:`sgmc.door.running.drive`."""
+    """A descent, as a job of :func:`sgmc.door.running.drive`."""
 
     kept: list[Tensor]  #: the first parameter at the end of each cycle
 
@@ -133,18 +135,18 @@ class Descent:
 
     @property
     def complete(self) -> bool:
-        """Whether all the steps were taken."""
+        """Whether all steps were taken."""
         return self.done == self.way.num_steps
 
     @property
     def seconds(self) -> float:
-        """Wall-clock time so far, that before a stop included."""
+        """Wall-clock time so far, including the time before a stop."""
         return time.monotonic() - self.started
 
     def draws(
         self, samples: Tensor, kernel: str, seed: int, **statistics: Tensor
     ) -> Draws:
-        """Hand out what was drawn at the end, and how it was found."""
+        """Return the draws made at the end, with how they were found."""
         how: Any = dict(seed=seed, seconds=self.seconds, complete=self.complete)
         return Draws(samples, statistics, kernel=kernel, **how)
 

@@ -1,6 +1,4 @@
-"""Distillation: what one network has to be taught to predict what many predict on
-average.
-"""
+"""Distillation: one network is taught to predict what many predict on average."""
 
 from dataclasses import dataclass
 
@@ -29,8 +27,8 @@ def lessons(
     noise_std: float = 0.0,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """Average what all draws predict, for another network to learn: the data of a
-    student (Korattikara et al., 2015).
+    """Average the predictions of all draws into lessons for another network: the data
+    of a student (Korattikara et al., 2015).
 
     The student is a :class:`sgmc.posteriors.NetworkPosterior` with these data and
     :class:`SoftTargets`, and any descent trains it, such as
@@ -99,8 +97,8 @@ def lessons(
     )
     everything = torch.cat([inputs, (inputs + noise_std * noise).flatten(0, 1)])
     positions = draws.samples.flatten(0, 1)
-    # One network after the other, for the predictions of all at once may not fit into
-    # memory.
+    # The networks go one after the other, because the predictions of all at once may
+    # not fit into memory.
     total = sum(
         teacher.predict(position[None], everything)[0].double()
         for position in positions
@@ -110,8 +108,9 @@ def lessons(
 
 @dataclass(frozen=True)
 class SoftTargets(Softmax):
-    """Σₖ pₖ log P(y = k), P being that of :class:`sgmc.posteriors.Softmax`, for targets
-    p that are probabilities of the classes (Hinton et al., 2015).
+    """The soft log likelihood Σₖ pₖ log P(y = k), P being that of
+    :class:`sgmc.posteriors.Softmax`, for targets p that are probabilities of the
+    classes (Hinton et al., 2015).
 
     Up to the entropies of the targets, its loss is Σ KL(p ∥ P): what a network has to
     make small to predict p itself.
@@ -128,7 +127,7 @@ class SoftTargets(Softmax):
         return (targets * self.log_predict(outputs)).sum(-1)
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute pₖ − P(k), for targets of sum one."""
+        """Compute pₖ − P(k), for targets that sum to one."""
         return targets - self.predict(outputs)
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Monte Carlo dropout: weights that are there or not."""
+"""Monte Carlo dropout: weights that are dropped or kept at random."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -138,8 +138,8 @@ def masked_gradient(
 def _units_of_network(
     posterior: NetworkPosterior, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
-    """Number what enters linear layers, with the rate of each, and tell which number
-    each coordinate has; the last is for the others.
+    """Number the inputs of linear layers, with the rate of each, and tell which number
+    each coordinate has; the last number is for all other coordinates.
     """
     layers = linear_layers(posterior)
     sizes = [layer.in_features for layer in layers.values()]
@@ -151,7 +151,8 @@ def _units_of_network(
         )
     units, begin = torch.full((1, posterior.dim or 0), sum(sizes)), 0
     for name, layer in layers.items():
-        weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
+        # the tensor is a view
+        weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]
         own = torch.arange(begin, begin := begin + layer.in_features)
         weight.view(layer.out_features, layer.in_features)[:] = own
     device = posterior.data[0].device

@@ -106,7 +106,7 @@ def ensemble(
 def adversarial_gradient(
     posterior: NetworkPosterior, position: Tensor, minibatch: Tensor | None, size: float
 ) -> Tensor:
-    """Compute ∇Ũ(θ; S) ``(chains, dim)``, half of each log-likelihood being that of x +
+    """Compute ∇Ũ(θ; S) ``(chains, dim)``, half of each log likelihood being that of x +
     ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al., 2015), with ϵ the size.
     """
     inputs, targets = posterior.gather(minibatch)

@@ -106,7 +106,7 @@ def _root_of_hessian(
     place = torch.tensor(chain, device=position.device), chosen
 
     def energy(values: Tensor) -> Tensor:
-        # all chains, whatever hangs on them
+        # The potential may insist on all chains, so the others stand beside this one.
         return potential.energy(position.index_put(place, values))[chain]
 
     hessian = torch.autograd.functional.hessian(energy, position[place]).double()

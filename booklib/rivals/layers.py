@@ -1,5 +1,5 @@
-"""Networks whose linear layers are changed for each example by itself: what goes in is
-masked, or what comes out is drawn.
+"""Networks whose linear layers change from example to example: their inputs are masked,
+or their outputs are drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def outputs_of_masked(
     masks: Sequence[Tensor],
 ) -> Tensor:
     """Evaluate the network at positions ``(chains, dim)`` and inputs ``(chains, n,
-    ...)``, what enters each linear layer being multiplied by its mask ``(chains, n,
+    ...)``, with the inputs of each linear layer multiplied by its mask ``(chains, n,
     features)``.
     """
 
@@ -104,7 +104,7 @@ def outputs_of_law(
     def blur(weight: Tensor, bias: Tensor | None, normal: Tensor) -> Callable:
         def hook(layer: nn.Module, arguments: tuple[Tensor], output: Tensor) -> Tensor:
             spread = functional.linear(arguments[0].square(), weight, bias)
-            # a root has no slope at zero
+            # A root has no slope at zero.
             spread = spread + torch.finfo(output.dtype).tiny
             return torch.addcmul(output, spread.sqrt(), normal)
 

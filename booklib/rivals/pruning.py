@@ -10,8 +10,8 @@ from sgmc.door.draws import Draws
 
 
 def prune(draws: Draws, share: float) -> Draws:
-    """Set the weights of least signal to noise, ``|μ|/σ``, to zero in all draws of a
-    chain (Blundell et al., 2015, Section 5.1).
+    """Set the weights with the smallest ratio of signal to noise, ``|μ|/σ``, to zero in
+    all draws of a chain (Blundell et al., 2015, Section 5.1).
 
     Args:
         draws: with the statistics ``mean`` and ``std``, as those of

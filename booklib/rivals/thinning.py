@@ -1,5 +1,5 @@
-"""Fewer draws that stand for all: evenly thinned, or herded so that the average of what
-one cares about stays.
+"""Fewer draws that represent all: evenly thinned, or herded so that the average of a
+chosen feature stays close.
 """
 
 import dataclasses
@@ -36,14 +36,14 @@ def thin(draws: Draws, number: int) -> Draws:
     total, pieces = _total(draws, number), torch.arange(number)
     chains = _first(draws).shape[1]
     middles = ((pieces.double() + 0.5) * total / number).long() // chains
-    # not the chain of the middle: that is always the same one where the number of
-    # chains divides the length of the pieces
+    # The chain of the middle would always be the same one where the number of chains
+    # divides the length of the pieces.
     return _select(draws, middles * chains + pieces % chains, f"thin({number})")
 
 
 def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
-    """Choose draws one by one so that their mean feature stays as near to that of all
-    as it can (Chen, Welling and Smola, 2010).
+    """Choose draws one by one so that their mean feature stays as near as possible to
+    that of all draws (Chen, Welling and Smola, 2010).
 
     With features φ and their mean μ over all draws, the next draw is the one of those
     left that makes the squared length of Σ(φ − μ) over the chosen least. Any first few
@@ -84,13 +84,14 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
     means = gram.mean(0)
     centred = gram - means - means[:, None] + means.mean()
     squares = centred.diagonal().clamp(min=0)
-    toward = torch.zeros_like(squares)  # ⟨Σ(φ − μ) of the chosen, φ − μ⟩ of each draw
+    # holds ⟨Σ(φ − μ) of the chosen, φ − μ⟩ of each draw
+    toward = torch.zeros_like(squares)
     left, square = torch.ones_like(squares, dtype=torch.bool), 0.0
     chosen, distances = [], []
     for count in range(1, number + 1):
         growth = 2 * toward + squares
         best = int(torch.where(left, growth, torch.inf).argmin())
-        # rounding may take the last of them below zero
+        # Rounding may take the last squares below zero.
         square = max(0.0, square + float(growth[best]))
         toward += centred[best]
         left[best] = False
@@ -119,7 +120,7 @@ def _total(draws: Draws, number: int) -> int:
 
 
 def _select(draws: Draws, index: Tensor, name: str) -> Draws:
-    """Take draws by their places in the row of all."""
+    """Select draws by their places in the row of all draws."""
 
     def take(value: Tensor) -> Tensor:
         return value.flatten(0, 1)[index.to(value.device)][:, None]

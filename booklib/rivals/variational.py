@@ -1,6 +1,4 @@
-"""Variational inference: the nearest of the Gaussians whose coordinates are
-independent.
-"""
+"""Variational inference: the closest Gaussian whose coordinates are independent."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -94,7 +92,7 @@ def variational(
         _check_local(potential, num_draws, alpha)
     generator = Generator(position.device).manual_seed(seed)
     start = torch.full_like(position, initial_std)
-    # softplus(ρ) is the start, however large
+    # softplus(ρ) is the start, however large it is.
     mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()
 
     def gradients(minibatch: Any) -> tuple[Tensor, Tensor]:
@@ -163,7 +161,7 @@ def bound_gradient(
             if isinstance(potential, DataPotential)
             else potential.energy(drawn)
         )
-        # log σ is the same for all draws of a chain
+        # log σ is the same for all draws of a chain.
         log_ratio = 0.5 * normals.square().sum(-1) - energy.view(normals.shape[:2])
         weights = torch.softmax((1 - alpha) * log_ratio, 0)[..., None]
     slope = weights * slope

@@ -1,1 +1,1 @@
-"""How a network is run at the size of a paper, and how its results are stored."""
+"""Runs of networks at the size of a paper, and the storage of their results."""

@@ -1,4 +1,4 @@
-"""One minibatch in place of the data."""
+"""A posterior that sees one minibatch in place of the data."""
 
 from torch import Tensor
 
@@ -7,8 +7,8 @@ from sgmc.posteriors.base import OnBatch
 
 
 class HeldMinibatch(OnBatch):
-    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ
-    log p(xᵢ | θ), with its exact gradient.
+    """A posterior that is evaluated on one minibatch held fixed: Ũ(θ) = −log p(θ) −
+    (N/n) Σ log p(xᵢ | θ), with its exact gradient.
 
     Its energy and its gradient belong together, as they do in naive SGHMC and in the
     trees of SGNUTS as its program has it.

@@ -85,7 +85,8 @@ class Trees:
 
     learning_rate: float  #: η
     momentum_decay: float  #: α
-    weights: str = "uniform"  #: by which it chooses from its trees, or "energy"
+    #: the weights by which it chooses from its trees, or "energy"
+    weights: str = "uniform"
     integrator: str = "palindromic"  #: or "drift_kick"
     held: bool = False  #: whether a tree has one minibatch, its energies included
 
@@ -100,16 +101,16 @@ class Trees:
 
 @dataclass(frozen=True)
 class HeadStart:
-    """Trees or fresh momenta for so many rounds, then plain SGHMC with the same η and
+    """Trees or fresh momenta for the first rounds, then plain SGHMC with the same η and
     α.
     """
 
-    first: Settings  #: with a momentum_decay, too
+    first: Settings  #: the first kernel may have a momentum_decay, too
     rounds: int
 
     @property
     def learning_rate(self) -> float:
-        """η."""
+        """The learning rate η."""
         return self.first.learning_rate
 
     @property
@@ -135,13 +136,13 @@ class HeadStart:
 class NesterovState(NamedTuple):
     """A state of the descent."""
 
-    position: Tensor  #: (chains, dim)
-    momentum: Tensor  #: v, (chains, dim)
+    position: Tensor  #: the position, (chains, dim)
+    momentum: Tensor  #: the velocity v, (chains, dim)
     num_gradients: int  #: gradient evaluations of each chain so far
 
 
 class NesterovInfo(NamedTuple):
-    """What a step learned."""
+    """Information about a step."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
 
@@ -171,7 +172,7 @@ class Nesterov(Kernel[NesterovState]):
         return replace(self, learning_rate=rate)
 
     def target_temperature(self) -> float | None:
-        """Give None: without noise it descends."""
+        """Return None: the descent has no noise, so no temperature."""
         return None
 
     def init(
@@ -194,35 +195,39 @@ class Nesterov(Kernel[NesterovState]):
 
 @dataclass(frozen=True)
 class Annealed:
-    """Fall as (1 + t/b)^−γ after t steps (Welling and Teh, 2011), and weight averages
-    by the step size.
+    """A step size that falls as (1 + t/b)^−γ after t steps (Welling and Teh, 2011),
+    with averages weighted by the step size.
     """
 
     offset: float  #: b
     power: float  #: γ
 
     def weight(self, step: int) -> float:
-        """Compute the step size after so many steps over the first one."""
+        """Compute the step size after so many steps, relative to the first one."""
         return (1 + step / self.offset) ** -self.power
 
 
 @dataclass(frozen=True)
 class Falling:
-    """Fall to zero over all rounds, from round to round, by half a wave of a cosine."""
+    """A rate that falls to zero over all rounds, from round to round, by half a wave of
+    a cosine.
+    """
 
     def share(self, done: int, rounds: int, burn_in: int) -> float:
-        """Compute the rate after so many rounds over the first one."""
+        """Compute the rate after so many rounds, relative to the first one."""
         return _half_wave(done / rounds)
 
 
 @dataclass(frozen=True)
 class Cooled:
-    """Fall to a share over the burn-in, by half a wave of a cosine, and stay there."""
+    """A rate that falls to a share of the first over the burn-in, by half a wave of a
+    cosine, and stays there.
+    """
 
     to: float  #: the share
 
     def share(self, done: int, rounds: int, burn_in: int) -> float:
-        """Compute the rate after so many rounds over the first one."""
+        """Compute the rate after so many rounds, relative to the first one."""
         return self.to + (1 - self.to) * _half_wave(
             min(done, burn_in) / max(burn_in, 1)
         )
@@ -235,7 +240,7 @@ def _half_wave(share: float) -> float:
 
 @dataclass(frozen=True)
 class Prior:
-    """N(0, 1/λ) for each weight.
+    """The prior N(0, 1/λ) of each weight.
 
     Args:
         precision: λ, a number or one for each tensor; None to draw that of each tensor
@@ -348,7 +353,7 @@ class Plan:
             )
 
     def but(self, **changes: object) -> "Plan":
-        """Change some settings, the plan's or its kernel's.
+        """Change some settings of the plan or of its kernel.
 
         Example:
             >>> Plan(Langevin(1e-4)).but(temperature=0.0, rounds=60).kernel
@@ -383,8 +388,8 @@ class Plan:
         return self.schedule.weight(step) if annealed else 1.0
 
     def make_kernel(self, done: int = 0) -> Kernel:
-        """Make the kernel, of a head start the first one, for the round after so
-        many.
+        """Make the kernel for the round after so many; a head start gives its first
+        kernel.
         """
         if isinstance(self.schedule, Annealed):
             return self.kernel.make(
@@ -406,8 +411,8 @@ class Plan:
         )
 
     def variance_as_scale(self) -> "Plan":
-        """Inject what a program injects that gives the noise's variance 2αη where a
-        standard deviation is asked for; 2η without momentum.
+        """Inject noise with the standard deviation 2αη, as a program does that gives
+        the variance where a standard deviation is expected; 2η without momentum.
 
         Noise of variance (2αη)² is that of SGHMC at the temperature 2αη, and of
         variance (2η)² that of SGLD at 2η.
@@ -421,7 +426,7 @@ class Plan:
         return self.but(temperature=2 * decay * self.kernel.learning_rate)
 
     def record(self) -> dict:
-        """List all settings by the names that files have, idle ones included.
+        """List all settings by the names that files use, unused ones included.
 
         Example:
             >>> record = Plan(Hamiltonian(1e-4, 0.1)).record()
@@ -455,7 +460,7 @@ class Plan:
         }
 
 
-# What a record has where a kernel has no such setting.
+# A record has these values where a kernel has no such setting.
 IDLE = {
     "momentum_decay": None,
     "temperature": 1.0,

@@ -1,5 +1,5 @@
-"""What networks say when they predict: of digits and what is none, of turned digits, of
-weights that were kept, and what a label drawn from a prediction is worth.
+"""The predictions of networks: for digits and for images of other things, for turned
+digits, for networks that were kept, and with labels drawn from a prediction.
 """
 
 import math
@@ -23,13 +23,14 @@ from sgmc.posteriors import NetworkPosterior
 from sgmc.predictions import average_predictions
 
 ANGLES = [0, 15, 30, 45, 60, 75, 90]  # degrees
-SHARES = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]  # of the digits rejected
-BINS = 23  # of the histograms of entropy, from 0 to log 10
+# shares of the digits that are rejected
+SHARES = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]
+BINS = 23  # bins of the histograms of entropy, from 0 to log 10
 
 
 def turned(digits: Data, angle: float) -> Data:
     """Turn the digits by an angle in degrees, anticlockwise."""
-    if angle == 0:  # not even a rounding error of the interpolation
+    if angle == 0:  # the interpolation would leave a rounding error even here
         return digits
     images = digits.inputs.view(-1, 1, 28, 28)
     images = rotate(images, angle, InterpolationMode.BILINEAR)
@@ -59,11 +60,12 @@ def look(
     digits: Data,
     others: Mapping[str, Data],
 ) -> dict:
-    """Score the averaged predictions of some networks on digits, on what is none, and
-    on turned digits.
+    """Score the averaged predictions of some networks on digits, on images that are no
+    digits, and on turned digits.
 
     The disagreement of the networks about an input is the entropy of their average less
-    the average of their entropies."""
+    the average of their entropies.
+    """
     targets = digits.targets
     probabilities, expected = predict(posterior, positions, digits.inputs)
     entropy = predictive_entropy(probabilities)
@@ -101,7 +103,7 @@ def _describe(entropy: Tensor, expected: Tensor) -> dict:
 
 
 def _histogram(entropy: Tensor) -> list[int]:
-    largest = math.log(10)  # which rounding may pass
+    largest = math.log(10)  # rounding may exceed it
     return torch.histc(entropy.clamp(max=largest), BINS, 0, largest).int().tolist()
 
 
@@ -110,7 +112,7 @@ def _rounded(value: float | Tensor) -> float:
 
 
 def measure(posterior: NetworkPosterior, reservoir: list[Tensor]) -> dict:
-    """Measure the networks kept ``(dim,)``: spread and length of each tensor of
+    """Measure the kept networks ``(dim,)``: spread and length of each tensor of
     weights, and the entropies of their averaged predictions for the posterior's
     examples.
 

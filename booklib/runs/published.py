@@ -1,4 +1,5 @@
-"""What papers and reports say of their settings, held against what our experiments run.
+"""The settings that papers and reports publish, compared with those that our
+experiments run.
 
 An entry of :data:`PUBLISHED` has what one source says of one run, with the place, in
 the words of :meth:`~booklib.runs.plans.Plan.record`, and names what we changed on
@@ -21,11 +22,11 @@ from torch import nn
 from booklib.runs.plans import Plan
 from booklib.runs.results import runs_of
 
-Values = dict[str, tuple]  # of each setting, those that are tried
+Values = dict[str, tuple]  # the values of each setting that are tried
 
 
 class Tried(tuple):
-    """Several values of a setting that were tried."""
+    """Several values that were tried for a setting."""
 
 
 class Said(NamedTuple):
@@ -36,38 +37,38 @@ class Said(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A setting that we run otherwise, on purpose."""
+    """A setting that we change on purpose."""
 
     value: object
     why: str
 
 
 class Published(NamedTuple):
-    """What one source says of one run."""
+    """The settings that one source publishes for one run."""
 
-    experiment: str  #: ours that runs it
-    method: str  #: what that calls it
+    experiment: str  #: our experiment that runs it
+    method: str  #: the method's name there
     source: str  #: key of the bibliography
     settings: Mapping[str, Said]
     changed: Mapping[str, Changed] = MappingProxyType({})
 
 
 class Row(NamedTuple):
-    """A setting, published and ours."""
+    """A published setting beside ours."""
 
     name: str
     published: object
     place: str
     ours: tuple
-    expected: object  #: the published value, or what it is changed to
-    #: "the same"; "more tried", besides what was published; "changed", on purpose;
-    #: "not recorded", in an old file; "different", without a reason; or "changed back",
-    #: so that the reason is of no more use
+    expected: object  #: the published value, or the value that replaces it
+    #: "the same"; "more tried", if values besides the published ones were tried;
+    #: "changed", on purpose; "not recorded", in an old file; "different", without a
+    #: reason; or "changed back", if the reason no longer applies
     verdict: str
 
 
 def said(places: Mapping[str, Mapping[str, object]]) -> dict[str, Said]:
-    """Say at which place settings are published.
+    """Record the place at which settings are published.
 
     Example:
         >>> said({"p. 10": {"rate": [0.1, 0.2], "noise_refresh": "none"}})
@@ -88,7 +89,7 @@ def _value(value: object) -> object:
 
 
 def read_papers(folder: Path) -> Iterator[Published]:
-    """Read what is published."""
+    """Read the published settings."""
     for path in sorted(folder.glob("*.toml")):
         paper = tomllib.loads(path.read_text())
         for run in paper["run"]:
@@ -137,12 +138,12 @@ def of_plans(
     return values if network is None else values | {"network": (in_words(network),)}
 
 
-OLD_NAMES = {"epochs": "rounds", "warm_up": "burn_in"}  # of the oldest file
+OLD_NAMES = {"epochs": "rounds", "warm_up": "burn_in"}  # the names in the oldest file
 
 
 def of_result(result: Mapping) -> dict[str, Values]:
-    """List what the runs of a stored result had, and what was tried, by method; their
-    examples are counted by the gradients, but for trees.
+    """List what the runs of a stored result had, and what was tried, by method; except
+    for trees, their examples are counted by the gradients.
     """
     found = {}
     for method, runs in runs_of(result).items():
@@ -155,7 +156,7 @@ def of_result(result: Mapping) -> dict[str, Values]:
         if gradients is not None and not runs[0].get("trees"):
             steps = plan["rounds"] * plan.get("num_steps", 1)
             examples = round(gradients / steps * plan["batch_size"])
-        # runs of the tuning are shorter
+        # Runs of the tuning are shorter.
         lengths = {name: plan[name] for name in ("rounds", "burn_in")}
         tried = [
             row["plan"] | lengths
@@ -183,7 +184,7 @@ def in_words(network: nn.Module) -> str:
 
 
 def compare(entry: Published, ours: Values) -> list[Row]:
-    """Hold the settings of an entry against ours."""
+    """Compare the settings of an entry with ours."""
     rows = []
     for name, (published, place) in entry.settings.items():
         values = ours.get(name, ())
@@ -203,7 +204,7 @@ def compare(entry: Published, ours: Values) -> list[Row]:
 
 
 def wrong(rows: Iterable[Row]) -> list[str]:
-    """Say of each setting that is not as it should be what it is.
+    """Describe each setting that is not as it should be.
 
     Example:
         >>> settings = said({"p. 12": {"learning_rate": 1e-6}})

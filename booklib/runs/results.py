@@ -1,5 +1,5 @@
-"""Result files: where they are, how they are written and read, what they are scored
-by, and the circumstances that they record.
+"""Result files: where they are, how they are written, read and scored, and the
+circumstances that they record.
 """
 
 import datetime
@@ -30,7 +30,7 @@ from sgmc.checkpoints import replace_file
 
 FORMAT = 1
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
-HOLDERS = ("problems", "tables", "methods", "runs")  # keys under which runs are
+HOLDERS = ("problems", "tables", "methods", "runs")  # the keys that hold the runs
 SCORES = {
     "error": error_rate,
     "log_loss": log_score,
@@ -40,8 +40,8 @@ SCORES = {
 
 
 class ExperimentError(ValueError):
-    """What stops an experiment and the user can mend: the message is one line that says
-    how.
+    """An error that stops an experiment and that the user can correct: the message is
+    one line that says how.
     """
 
 
@@ -57,7 +57,7 @@ def score(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
 
 
 def write_result(path: Path, result: dict) -> None:
-    """Write a result file, in one stroke; lists of numbers stay on one line.
+    """Write a result file in one stroke; lists of numbers stay on one line.
 
     Raises:
         ExperimentError: if a file of another version is there; it is left as it is.
@@ -116,7 +116,7 @@ def runs_of(result: Mapping | list, name: str = "") -> dict[str, list[dict]]:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The runs of a stored result, a method and a seed each.
+    """The runs of a stored result, one for each method and seed.
 
     Example:
         >>> runs = [{"average": {"error": error}} for error in (0.0163, 0.0159, 0.0167)]
@@ -136,7 +136,7 @@ class Seeds:
         self, method: str, what: str | Callable[[Mapping], float], scale: float = 1.0
     ) -> np.ndarray:
         """Take one number of each run, such as ``"average.error"``, which is
-        ``run["average"]["error"]``, or what a function makes of a run.
+        ``run["average"]["error"]``, or what a function computes from a run.
         """
         return np.array(
             [scale * _taken(run, what) for run in self.methods[method]["runs"]]
@@ -145,7 +145,7 @@ class Seeds:
     def cell(
         self, method: str, what: str | Callable[[Mapping], float], scale: float = 1.0
     ) -> str:
-        """Write mean and standard deviation over the seeds."""
+        """Write the mean and the standard deviation over the seeds."""
         numbers = self(method, what, scale)
         spread = numbers.std(ddof=1)
         mean = with_the_digits_of(numbers.mean(), spread, 3)
@@ -162,12 +162,12 @@ def _taken(run: Mapping, what: str | Callable[[Mapping], float]) -> float:
 
 
 def who_ran(result: dict) -> str:
-    """Say who ran what and when, in lines as wide as a page."""
+    """Write who ran what and when, in lines as wide as a page."""
     origin = result["provenance"]
     versions = ", ".join(
         f"{name} {version}" for name, version in origin["versions"].items()
     )
-    # its name when the oldest files were made
+    # The command had this name when the oldest files were made.
     command = origin["command"].replace("-m sgmc.experiments", "-m experiments")
     return textwrap.fill(
         f"Stored result of `{command}`, {origin['date']}, {origin['machine']}, "
@@ -177,8 +177,8 @@ def who_ran(result: dict) -> str:
 
 
 def circumstances(device: str = "cpu") -> dict:
-    """Say when and on what something is run: date, versions, machine in words, rounding
-    of matrix products.
+    """Record when and on what something is run: date, versions, machine in words,
+    rounding of matrix products.
     """
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -211,8 +211,8 @@ def machine(device: str) -> str:
 
 
 def peak_memory(device: str) -> int:
-    """Give the largest memory that this process held so far, in megabytes; on an
-    accelerator, there.
+    """Measure the most memory that this process has used, in megabytes; on an
+    accelerator, the memory used there.
     """
     if device.startswith("cuda"):
         return round(torch.cuda.max_memory_allocated(device) / 2**20)
@@ -221,7 +221,7 @@ def peak_memory(device: str) -> int:
 
 
 def checksum(*data: Iterable[Tensor] | None) -> str:
-    """Hash the tensors of data sets; None is left out.
+    """Hash the tensors of data sets, leaving out None.
 
     Example:
         >>> len(checksum((torch.zeros(1, 2), torch.tensor([0]))))

@@ -1,4 +1,4 @@
-"""A run on a network: the rounds of one plan, with the predictions for some examples
+"""A run of one plan on a network: its rounds, with the predictions for some examples
 averaged as they come.
 """
 
@@ -25,20 +25,20 @@ from sgmc.minibatches import Fresh
 from sgmc.models import HierarchicalNetwork
 from sgmc.potentials import Potential
 
-# tells it from those of `sample` and of other versions
+# The kind distinguishes the file from those of `sample` and of other versions.
 KIND = {"kind of file": "the run of an experiment, version 2"}
 SECONDS = ("seconds", "processor_seconds", "walking_seconds")
-# what a run had that is older than a setting
+# Runs that are older than a setting had these values.
 DEFAULTS = Plan(Langevin(1.0)).record()
 del DEFAULTS["learning_rate"]
 
 
 class DivergedError(ExperimentError):
-    """A run that left the finite numbers."""
+    """A run whose numbers are no longer finite."""
 
 
 class Chain:
-    """The chain that a plan describes: a posterior, a kernel and a state, which go on
+    """The chain that a plan describes: its posterior, kernel and state, which go on
     round by round.
 
     Args:
@@ -84,8 +84,8 @@ class Chain:
         self.state = self.kernel.init(self.potential(), start, self.generator)
 
     def potential(self) -> Potential:
-        """Give what the next step sees: the posterior, or its minibatch that is held
-        for a tree.
+        """Return the potential of the next step: the posterior, or one minibatch of it
+        that is held for a tree.
         """
         if self.changed or not getattr(self.plan.kernel, "held", False):
             return self.posterior
@@ -96,7 +96,7 @@ class Chain:
         return HeldMinibatch(self.posterior, indices.to(self.device))
 
     def step(self) -> NamedTuple:
-        """Take a step of the kernel, and say what it learned."""
+        """Take a step of the kernel, and return its information."""
         if isinstance(self.plan.kernel, HeadStart) and self.head_start_is_over():
             self.change()
         before = int(self.state.num_gradients)
@@ -113,7 +113,7 @@ class Chain:
         return self.num_gradients >= self.plan.kernel.rounds * self.gradients_per_round
 
     def change(self) -> None:
-        """Go on with another kernel after the head start; its steps are counted on, so
+        """Go on with another kernel after the head start, counting its steps on, so
         that no minibatch comes again.
         """
         if self.changed:
@@ -128,7 +128,7 @@ class Chain:
 
     def round(self) -> bool:
         """Go on to the end of a round, and draw the prior's precisions there if the
-        plan says so; tell whether there was a step to take.
+        plan says so; return whether there was a step to take.
 
         A tree ends where it ends, after one round or several.
         """
@@ -146,12 +146,12 @@ class Chain:
         return moves
 
     def is_finite(self) -> bool:
-        """Tell whether the chain is among the finite numbers."""
+        """Tell whether all numbers of the chain are finite."""
         return bool(torch.isfinite(self.state.position).all())
 
     def state_dict(self) -> dict:
-        """Give all that is needed to go on, and the position by its name for those who
-        read it.
+        """Return everything that is needed to go on, and the position by its name for
+        readers of the file.
         """
         return {
             "position": self.state.position,
@@ -165,7 +165,7 @@ class Chain:
         }
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go back to what :meth:`state_dict` gave."""
+        """Go back to a state that :meth:`state_dict` returned."""
         if saved["changed"]:
             self.change()
         self.state = unflatten(saved["state"], self.state)
@@ -176,8 +176,8 @@ class Chain:
 
 
 class Run:
-    """One sampler, one seed: a job of :func:`sgmc.door.running.drive` whose steps are
-    rounds.
+    """One sampler with one seed: a job of :func:`sgmc.door.running.drive` whose steps
+    are rounds.
 
     After each round the network's class probabilities for ``examples`` are added to a
     sum, from the burn-in on, and forgotten; every ``keep_every`` rounds the weights go
@@ -211,7 +211,7 @@ class Run:
     """
 
     chains: Callable[..., Chain] = Chain
-    more: tuple[str, ...] = ()  #: what a kind of run has to save besides
+    more: tuple[str, ...] = ()  #: what a kind of run saves in addition
 
     def __init__(
         self,
@@ -244,12 +244,12 @@ class Run:
         self.curve: dict[str, list] = {name: [] for name in self.point()}
 
     def go(self, progress: bool = True) -> dict:
-        """Run the rounds that are left and return the results of :meth:`result`, or
-        raise a KeyboardInterrupt if someone stopped them.
+        """Run the remaining rounds and return the results of :meth:`result`, or raise a
+        KeyboardInterrupt if someone stopped them.
         """
         more = {"title": f"{self.plan.method}, seed {self.plan.seed}", "unit": "round"}
         with warnings.catch_warnings():
-            # the interrupt says so
+            # The interrupt says so itself.
             warnings.filterwarnings("ignore", "interrupted after")
             rounds, file = self.plan.rounds, self.checkpoint
             drive(self, rounds, checkpoint=file, progress=progress, **more)
@@ -258,13 +258,13 @@ class Run:
         return self.result()
 
     def settings(self) -> dict:
-        """Give what tells a run's file from others; :meth:`load_state_dict` compares
-        the settings.
+        """Return the settings that distinguish a run's file from others;
+        :meth:`load_state_dict` compares them.
         """
         return KIND
 
     def advance(self) -> None:
-        """Walk for a round, and predict."""
+        """Run the chain for a round, and predict."""
         started, processor_started = time.monotonic(), time.process_time()
         self.made = self.made or circumstances(self.chain.device.type)
         self.moved = self.chain.round()
@@ -282,7 +282,7 @@ class Run:
             self.watch(self)
 
     def check(self) -> None:
-        """Raise an error if the chain or its predictions left the finite numbers;
+        """Raise an error if a number of the chain or of its predictions is not finite;
         logits overflow before weights do.
         """
         if not self.chain.is_finite() or not torch.isfinite(self.last).all():
@@ -301,7 +301,7 @@ class Run:
         )
 
     def observe(self) -> None:
-        """Put the network at the end of a round into the averages and the reservoir."""
+        """Add the network at the end of a round to the averages and the reservoir."""
         since = self.done - self.plan.burn_in
         if since <= 0:
             return
@@ -313,7 +313,9 @@ class Run:
             self.reservoir.append(self.chain.state.position[0].cpu().clone())
 
     def weight(self, round: int) -> float:
-        """Compute the weight of the network at the end of a round: of its last step."""
+        """Compute the weight of the network at the end of a round: that of its last
+        step.
+        """
         return self.plan.weight(round * self.chain.gradients_per_round - 1)
 
     @property
@@ -325,8 +327,8 @@ class Run:
         return (self.total / (sum(map(self.weight, averaged)) or 1.0)).cpu()
 
     def scores_by_number(self) -> list[list[float]]:
-        """List number of networks, error rate and log loss of the further averages, the
-        smallest number first; of those that have begun.
+        """List the number of networks, error rate and log loss of the further averages,
+        the smallest number first, leaving out those that have not begun.
         """
         since = self.done - self.plan.burn_in
         begun = {
@@ -380,14 +382,14 @@ class Run:
         }
 
     def state_dict(self) -> dict:
-        """Give all that is needed to go on, and the settings of the run."""
+        """Return everything that is needed to go on, and the settings of the run."""
         names = ("made", "done", *SECONDS, "total", "last", "reservoir", "curve")
         names += ("thinned", *self.more)
         own = {name: getattr(self, name) for name in names}
         return {**own, "settings": self.described, "walk": self.chain.state_dict()}
 
     def load_state_dict(self, saved: dict) -> None:
-        """Go back to what :meth:`state_dict` gave."""
+        """Go back to a state that :meth:`state_dict` returned."""
         old, new = DEFAULTS | saved["settings"], self.described
         if differences := ", ".join(
             f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
@@ -405,12 +407,12 @@ class Run:
         move = partial(tree_map_only, Tensor, lambda x: x.to(self.chain.device))
         for name in ("total", "last", *self.more):
             setattr(self, name, move(saved[name]))
-        thinned = move(saved.get("thinned", {}))  # older files have none
+        thinned = move(saved.get("thinned", {}))  # older files lack it
         self.thinned = {every: thinned[every] for every in self.thinned}
 
 
 def read_run(path: Path) -> dict:
-    """Read what a run saved: what :meth:`Run.state_dict` gives.
+    """Read a saved run, as :meth:`Run.state_dict` returned it.
 
     Raises:
         ExperimentError: if it is not there.

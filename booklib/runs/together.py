@@ -1,5 +1,6 @@
-"""Runs of one plan with several seeds, as chains side by side: one program for all of
-them, which an accelerator, or a processor with wide vectors, does in little more time.
+"""Runs of one plan with several seeds, as chains side by side: one program serves all
+of them, and an accelerator, or a processor with wide vectors, needs little more time
+for it.
 """
 
 from dataclasses import dataclass
@@ -13,12 +14,14 @@ from booklib.runs.plans import Plan
 from booklib.runs.results import score
 from booklib.runs.run import Chain, Run
 
-PER_CHAIN = ("last", "average", "length", "precisions")  # of a learning curve
+# the entries of a learning curve
+PER_CHAIN = ("last", "average", "length", "precisions")
 
 
 class Together(Run):
     """A run whose chains differ by their random numbers alone: by start, minibatches,
-    noise and precisions. The first of them has the plan's seed, the next one more.
+    noise and precisions. The first chain has the plan's seed, each further chain one
+    more.
 
     Two plans with one seed have the same starts and minibatches, chain by chain.
 
@@ -54,7 +57,7 @@ class Together(Run):
         return self.chain.posterior.log_predict(position, self.examples).double().exp()
 
     def observe(self) -> None:
-        """Put the networks at the end of a round into the averages and the reservoir,
+        """Add the networks at the end of a round to the averages and the reservoir,
         which has ``(chains, dim)`` of each such round.
         """
         super().observe()
@@ -80,11 +83,11 @@ class Together(Run):
         }
 
     def scores_by_number(self) -> list[list[float]]:
-        """Give no scores of thinned averages here: see :meth:`One.by_number`."""
+        """Return no scores of thinned averages here: see :meth:`One.by_number`."""
         return []
 
     def result(self) -> dict:
-        """Return what a run returns, for each chain."""
+        """Return a run's results for each chain."""
         return {"runs": [One(self, index).result() for index in range(self.number)]}
 
     def ones(self) -> list["One"]:
@@ -94,8 +97,8 @@ class Together(Run):
 
 @dataclass
 class One:
-    """One of several runs side by side, as :class:`booklib.runs.run.Run` shows itself
-    when it is finished.
+    """One of several runs side by side, seen as a finished
+    :class:`booklib.runs.run.Run`.
     """
 
     run: Together
@@ -103,7 +106,7 @@ class One:
 
     @property
     def plan(self) -> Plan:
-        """The settings, with the seed that the chain stands for."""
+        """The settings, with this chain's seed."""
         return self.run.plan.but(seed=self.run.plan.seed + self.index)
 
     @property
@@ -113,7 +116,7 @@ class One:
 
     @property
     def examples(self) -> Tensor:
-        """What is predicted."""
+        """The examples to predict."""
         return self.run.examples
 
     @property
@@ -142,7 +145,7 @@ class One:
         return [kept[self.index] for kept in self.run.reservoir]
 
     def by_number(self) -> list[list[float]]:
-        """List number of networks, error rate and log loss of the further averages."""
+        """List the size, error rate and log loss of each further average."""
         run, found = self.run, []
         for every, total in run.thinned.items():
             if (number := (run.done - run.plan.burn_in) // every) > 0:
@@ -176,6 +179,6 @@ class One:
 
 
 def _numbers(values: float | Tensor, number: int, digits: int) -> list[float]:
-    """Round the number of each chain; a number stands for all."""
+    """Round each chain's number; a single number stands for all chains."""
     listed = values.tolist() if isinstance(values, Tensor) else [values] * number
     return [float(f"{value:.{digits}g}") for value in listed]

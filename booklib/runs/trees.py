@@ -1,5 +1,5 @@
-"""Runs that may be of trees: averages after several burn-ins, a thermometer, and what
-the trees were.
+"""Runs that may consist of trees: averages after several burn-ins, a thermometer, and
+counts of the trees.
 """
 
 import torch
@@ -9,13 +9,13 @@ from booklib.runs.results import score
 from booklib.runs.run import Run
 from booklib.scores.prediction import predictive_entropy
 
-BURN_INS = [0, 1, 2, 5, 10, 25]  # rounds, as in the report's table
-AVERAGED = 25  # rounds after each of them whose networks are averaged
+BURN_INS = [0, 1, 2, 5, 10, 25]  # in rounds, as in the report's table
+AVERAGED = 25  # rounds after each burn-in whose networks are averaged
 
 
 class TreeRun(Run):
-    """A run that may be of trees: a point of the curve for each network that ends a
-    round, and averages after several burn-ins.
+    """A run that may consist of trees: a point of the curve for each network that ends
+    a round, and averages after several burn-ins.
 
     Its seconds are those of the walk, without the time for predictions.
     """
@@ -23,7 +23,7 @@ class TreeRun(Run):
     more = ("averages", "entropy")
 
     def __init__(self, plan: Plan, network, train, *given: object):
-        # pixels without data: their weights follow the prior exactly
+        # These pixels have no data, so their weights follow the prior exactly.
         self.empty = (train.inputs == 0).all(0)
         super().__init__(plan, network, train, *given)
         self.averages = {
@@ -31,11 +31,11 @@ class TreeRun(Run):
             for burn_in in BURN_INS
             if burn_in <= plan.rounds
         }
-        self.entropy = 0.0  # of the networks that are averaged, summed
-        self.record()  # the start
+        self.entropy = 0.0  # summed over the averaged networks
+        self.record()  # records the start
 
     def observe(self) -> None:
-        """Put the network at the end of a round into the averages."""
+        """Add the network at the end of a round to the average."""
         super().observe()
         for burn_in, average in self.averages.items():
             if burn_in < self.done <= burn_in + AVERAGED:
@@ -44,8 +44,8 @@ class TreeRun(Run):
             self.entropy += float(predictive_entropy(self.last).mean())
 
     def record(self) -> None:
-        """Add a point to the learning curve, if there is a new network; a long tree may
-        end several rounds, all of them with the same.
+        """Add a point to the learning curve if there is a new network; a long tree may
+        end several rounds with the same network.
         """
         if self.moved:
             super().record()
@@ -71,7 +71,7 @@ class TreeRun(Run):
         }
 
     def result(self) -> dict:
-        """Return the scores, the learning curve, what the trees were, and the report's
+        """Return the scores, the learning curve, the counts of trees, and the report's
         table.
         """
         trees = self.chain.trees

@@ -1,1 +1,1 @@
-"""What a number over samples and over seeds means."""
+"""Scores: numbers over samples and over seeds, and what they mean."""

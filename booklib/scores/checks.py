@@ -10,8 +10,8 @@ from sgmc.door.draws import Draws
 
 
 def check_probabilities(name: str, value: Any, *axes: str) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over
-    the last axis, up to rounding.
+    """Raise a ValueError unless ``value`` is a tensor of probabilities that sum to 1
+    over the last axis, up to rounding.
 
     Example:
         >>> check_probabilities(
@@ -23,7 +23,7 @@ def check_probabilities(name: str, value: Any, *axes: str) -> None:
     """
     check_tensor(name, value, *axes)
     smallest, sums = float(value.min()), value.sum(-1, dtype=torch.float64)
-    # half precision, which has three digits, will do
+    # The bound admits half precision, which has three digits.
     if smallest < 0 or (sums - 1).abs().max() > 0.01:
         raise ValueError(
             f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to "
@@ -33,7 +33,7 @@ def check_probabilities(name: str, value: Any, *axes: str) -> None:
 
 
 def check_draws(name: str, value: Any, *statistics: str) -> None:
-    """Raise a ValueError unless ``value`` is draws in one tensor, with statistics of
+    """Raise a ValueError unless ``value`` holds draws in one tensor, with statistics of
     these names.
 
     Example:

@@ -1,5 +1,5 @@
-"""What ArviZ lacks: distances between samples and a density that is known, or of which
-the gradient is.
+"""Diagnostics that ArviZ lacks: distances between samples and a density of which at
+least the gradient can be computed.
 """
 
 import math
@@ -52,7 +52,8 @@ def expectation(
     potential: Potential, function, low: float, high: float, num_bins: int = 200
 ) -> float:
     """Integrate E[f(θ)] under a one-dimensional density exp(−U)/Z on [low, high], by
-    Gauss–Legendre quadrature, of all points at once; SciPy's ``quad`` asks one by one.
+    Gauss–Legendre quadrature at all points at once; SciPy's ``quad`` evaluates one by
+    one.
 
     Raises:
         ValueError: if the potential has more coordinates, the bounds do not increase,
@@ -81,7 +82,7 @@ def expectation(
 
 def total_variation(samples: Tensor, probabilities: Tensor, edges: Tensor) -> float:
     """Compute the total-variation distance ½Σ|p̂ₖ − pₖ| between the histogram of
-    samples and known bin probabilities.
+    samples and exact bin probabilities.
 
     A sample outside of the edges counts as mass in the wrong place.
 
@@ -113,7 +114,8 @@ def total_variation(samples: Tensor, probabilities: Tensor, edges: Tensor) -> fl
             f"edges must be one more than probabilities, but they are {len(edges)} "
             f"and {len(probabilities)}"
         )
-    values = samples.flatten().double().cpu()  # torch.histogram knows no other device
+    # torch.histogram supports no other device
+    values = samples.flatten().double().cpu()
     frequencies = torch.histogram(values, edges.double()).hist / len(values)
     outside = 1 - float(frequencies.sum())
     return 0.5 * (float((frequencies - probabilities.double()).abs().sum()) + outside)
@@ -173,8 +175,8 @@ def stein_discrepancy(
     generator: Generator,
     scale: Tensor | None = None,
 ) -> tuple[float, float]:
-    """Measure how far draws are from a target whose gradient is all that is known, full
-    or of minibatches: kernelised Stein, squared.
+    """Measure how far draws are from a target of which only the gradient can be
+    computed, full or of minibatches: the squared kernelised Stein discrepancy.
 
     With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + ‖r‖²/d it is the mean
     over all pairs of different draws of h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d +
@@ -247,8 +249,8 @@ def stein_discrepancy(
 
 
 def check_coordinates(potential: Potential, number: int) -> None:
-    """Raise a ValueError unless the potential has so many coordinates, or as many as it
-    is given.
+    """Raise a ValueError unless the potential has so many coordinates, or as many as
+    the position.
     """
     check_instance("potential", potential, Potential, "DoubleWell()")
     if potential.dim not in (None, number):

@@ -1,8 +1,9 @@
-"""How close predictions are to those of the posterior, in units of what the reference
-itself does not know.
+"""Distances from predictions to those of the posterior, in units of the reference's own
+uncertainty.
 
 Predictions are class probabilities averaged over draws, ``(n, classes)``. A regression
-is brought to that form by :func:`bin_mixtures`: bins of the target are its classes."""
+is brought to that form by :func:`bin_mixtures`: bins of the target are its classes.
+"""
 
 import itertools
 import math
@@ -15,12 +16,12 @@ from sgmc.checks import check_positive, check_tensor
 
 
 class NotMixedError(ValueError):
-    """Chains that do not agree, so that they are no reference."""
+    """Chains that do not agree, so that they cannot serve as a reference."""
 
 
 def agreement(first: Tensor, second: Tensor) -> float:
-    """Compute the share of inputs on which both have the same most probable class
-    (Izmailov et al., 2021).
+    """Compute the share of inputs on which both predictions have the same most probable
+    class (Izmailov et al., 2021).
 
     Args:
         first: averaged predictions, ``(n, classes)``.
@@ -62,7 +63,7 @@ def predictive_distance(first: Tensor, second: Tensor) -> float:
 
 def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tensor:
     """Integrate the predictive density of a regression, the mixture of N(f(x; θₛ), σ²)
-    over the draws, over bins of the target.
+    over the draws, on bins of the target.
 
     The total variation of two such rows is that of the densities, but for bins in which
     the densities cross: it is exact as the bins become narrow, and never too large.
@@ -90,7 +91,7 @@ def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tenso
         edges.double(),
         outputs.new_zeros(outputs.shape[1], len(edges), dtype=torch.float64),
     )
-    # all of them at once would not fit into memory
+    # All outputs at once would not fit into memory.
     for few in outputs.double().split(100):
         below += torch.special.ndtr(
             (edges - few[..., None]) / math.sqrt(noise_variance)
@@ -119,8 +120,8 @@ def check_mixed(rhat: Tensor, at_most: float = 1.01) -> None:
 
 
 def error_floor(predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Compare each half of the reference's chains with the other: the distances that
-    more of the same sampling leaves.
+    """Compare each half of the reference's chains with the other: more of the same
+    sampling leaves these distances.
 
     Args:
         predictions: averaged predictions of each chain, ``(chains, n, classes)``.
@@ -160,7 +161,7 @@ def error_floor(predictions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def expected_distance(deviations: Tensor, *numbers: float) -> float:
-    """Compute what total variation to expect between averages of exact, independent
+    """Compute the total variation to expect between averages of exact, independent
     draws, from chance alone.
 
     The difference of two averages of n and m draws of p(k | x, θ), whose standard

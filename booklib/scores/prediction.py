@@ -2,7 +2,8 @@
 
 Every function raises a ValueError if it is given no probabilities, which are at least 0
 and have sum 1 over the classes, targets that are no class numbers, or shapes that do
-not match. scikit-learn has some of them; here they are formulas to be read."""
+not match. scikit-learn has some of them; here they are formulas to be read.
+"""
 
 from collections.abc import Sequence
 
@@ -146,8 +147,8 @@ def area_under_roc(inside: Tensor, outside: Tensor) -> float:
 def rejection_curve(
     probabilities: Tensor, targets: Tensor, shares: Sequence[float]
 ) -> list[float]:
-    """Compute the error rate on what is left when the given shares of the examples,
-    those of largest entropy, are rejected.
+    """Compute the error rate on the remaining examples when the given shares of the
+    examples, those of largest entropy, are rejected.
 
     Example:
         >>> rejection_curve(

@@ -19,7 +19,7 @@ from scipy import stats
 from booklib.numbers import with_the_digits_of
 
 LEVEL, POWER = 0.05, 0.8
-MOST_SEEDS = 1_000  # that anybody runs
+MOST_SEEDS = 1_000  # nobody runs more
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Gap:
         return f"{mean} [{low}, {high}]"
 
     def parts(self, margin: float | None = None) -> dict[str, str]:
-        """Write what a sentence may name: the mean, the verdict, and the number of
-        seeds that would decide a difference as large as a margin.
+        """Write the parts that a sentence may name: the mean, the verdict, and the
+        number of seeds that would decide a difference as large as a margin.
         """
         verdict = "decided" if self.decided else "open"
         found = {"mean": str(self).split()[0], "verdict": verdict}
@@ -91,7 +91,7 @@ Pair = tuple[Sequence[float], Sequence[float]]
 
 
 def gap(first: Sequence[float], second: Sequence[float]) -> Gap:
-    """Compare two methods over their seeds; those of equally many are paired.
+    """Compare two methods over their seeds, paired if both have equally many.
 
     Raises:
         ValueError: if there are fewer than three seeds of either.
