@@ -18,21 +18,21 @@ from torch import Tensor
 from sgmc.potentials import Potential
 
 # The palette is the colour-blind-safe one of Okabe and Ito; SGNUTS, which appears
-# beside most other samplers, has the wine red of Tol.
+# beside most other samplers, Euler and HMC without correction have colours of Tol.
 COLOURS = {
     "random walk": "#000000",
     "SGD": "#56B4E9",
     "SGD with momentum": "#E69F00",
     "HMC": "#0072B2",
-    "HMC without correction": "#56B4E9",
+    "HMC without correction": "#332288",
     "NUTS": "#E69F00",
     "naive SGHMC": "#D55E00",
     "naive SGHMC with correction": "#E69F00",
     "SGLD": "#009E73",
     "SGHMC": "#CC79A7",
     "SGNUTS": "#882255",
-    "explicit Euler": "#D55E00",
-    "symplectic Euler": "#009E73",
+    "explicit Euler": "#999933",
+    "symplectic Euler": "#44AA99",
     "leapfrog": "#0072B2",
     "variational": "#D55E00",
 }

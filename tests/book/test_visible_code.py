@@ -24,6 +24,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "average = networks.mean(0)",
         "average = networks[0]",
     ),
+    "digits": (
+        {"one-error", "gain"},
+        "average = kept.mean(0)",
+        "average = kept[-1]",
+    ),
     "markov_chains": (
         {"random-walk"},
         "torch.exp(U(theta) - U(proposal))",
