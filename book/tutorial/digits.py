@@ -177,7 +177,7 @@ r_hat = {
 # Most weights are hardly informed by 4,000 digits (many pixels are empty in all of them), and these follow the prior, so $\lvert\theta\rvert^2$ must come close to $d = 79{,}510$, its mean under the prior.
 # It starts near 110, where initial weights are good for an optimiser.
 
-# %% mystnb={"figure": {"caption": "Squared length of the weight vector, as a share of $d = 79{,}510$ (grey: 1), against the epoch. The curves of the two optimisers coincide near zero.", "name": "fig-digits-length"}, "image": {"alt": "Two curves of SGHMC, with and without an estimate, rise together from zero to the grey line at 1 within fifty epochs; the one without is a little above the other at the end. SGLD reaches 0.42, and the two optimisers stay at zero."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Squared length of the weight vector, as a share of $d = 79{,}510$ (grey: 1), against the epoch. The curves of the two optimisers coincide near zero.", "name": "fig-digits-length"}, "image": {"alt": "Two curves of SGHMC, with and without an estimate, rise together from zero to near the grey line at 1 within sixty epochs, four lines of each; the one without is a little above the other at the end. SGLD reaches 0.42, and the two optimisers stay at zero."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.3))
 epochs = torch.arange(1, 171) / 2
 styles = {"SGHMC with B̂": ("--", "black"), "SGD": ("--", COLOURS["SGD"])}
@@ -277,7 +277,7 @@ plt.show()
 # The log loss of the average of two hundred is {c}`log-loss-share` times that of its members.
 #
 # Averaging two hundred networks of the *optimiser* gains almost nothing: their log loss is {c}`optimiser-share` times that of each.
-# Along its path the networks are nearly the same one, so there is nothing to average out; the gain comes from the disagreement of the samples.
+# Along its path the networks are nearly the same one, and its four chains differ little more, so there is hardly anything to average out; the gain comes from the disagreement of the samples.
 # Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.
 #
 # {numref}`fig-digits-walks` has all five samplers.
@@ -304,7 +304,7 @@ plt.show()
 # %% [markdown]
 # So the practical conclusion of this small trial: the average of two hundred networks from four chains errs on {c}`average-gain` points fewer digits than a trained network.
 # It costs four walks of 85 epochs and two hundred networks to store, and it rests on one set of 1,000 digits.
-# There is a rival: five networks that are trained apart and for longer do better still for the same number of gradients ({doc}`/book/practice/what_should_i_use`). They, too, work by disagreeing.
+# There is a rival: five networks that are trained apart do better still for the same number of gradients ({doc}`/book/practice/what_should_i_use`). They, too, work by disagreeing; the optimisers of this page, which take small steps at a fixed rate, hardly do.
 
 # %% tags=["hide-input"]
 one_of_each = scores(p.mean(0) for p in ours[::5])

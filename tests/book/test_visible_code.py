@@ -76,6 +76,8 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
     ),
 }
 
+OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
+
 
 def visible(page):
     """Join the code that a page shows."""
@@ -107,7 +109,10 @@ def run(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.slow) if p in OF_NETWORKS else p for p in PAGES],
+)
 def test_visible_code_makes_the_result_of_its_page(page, run):
     names, right, wrong = PAGES[page]
     code = visible(page)
