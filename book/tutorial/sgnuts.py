@@ -175,8 +175,9 @@ check(
 # ```
 #
 # {prf:ref}`thm-step-reversal` and {prf:ref}`thm-quadratic` have the whole proof.
-# In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate. (For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$; so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.)
-
+# In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate.
+# For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$, so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.
+#
 # In code, with the gradient's noise of the bowl and $\hat B = B = \tfrac12\varepsilon V$:
 
 
@@ -266,7 +267,7 @@ plt.show()
 # If {eq}`eq-flip-balance` holds only up to the work, the right weight of a state is $e^{-W}$ with the work summed along the path from its left end to that state; with equal weights a transition is wrong by order $\varepsilon^2$, and so is the stationary distribution if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
 #
 # Without friction and noise $W = \Delta H$, and these are NUTS's weights.
-
+#
 # Here are page 11's functions, as they stand there, and both samplers: they differ in one line, the weight of a state.
 
 
