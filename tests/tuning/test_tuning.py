@@ -421,7 +421,7 @@ def test_whole_matrices_of_noise_see_four_hundred_examples_a_coordinate(
     chains, monkeypatch
 ):
     """Minibatches of five, over all positions: 400·3/5 of them, rounded up a little."""
-    seen, look = [], LogisticRegression.gradient_and_noise_variance
+    seen, look = [], LogisticRegression.gradient_and_variance_given
 
     def counted(self, position, *arguments):
         seen.append(len(position))
@@ -429,7 +429,7 @@ def test_whole_matrices_of_noise_see_four_hundred_examples_a_coordinate(
 
     posterior = logistic(torch.Generator().manual_seed(0), batch_size=5)
     start = mode(posterior).expand(chains, -1).contiguous()
-    monkeypatch.setattr(LogisticRegression, "gradient_and_noise_variance", counted)
+    monkeypatch.setattr(LogisticRegression, "gradient_and_variance_given", counted)
     default_kernel(posterior, start)
     assert 240 <= sum(seen) <= 240 + 100
 
