@@ -16,7 +16,7 @@ from sgmc.kernels import SGHMC
 from sgmc.models import HierarchicalNetwork, NamedPosterior, Posterior
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Bernoulli, Gaussian, Likelihood, NetworkPosterior
-from sgmc.posteriors.base import Vmap
+from sgmc.posteriors.base import Vmap, over_chains
 from sgmc.potentials import differentiate
 
 DOUBLE = torch.float64
@@ -149,6 +149,18 @@ def test_a_choice_is_made_once_and_is_no_part_of_the_posterior(generator):
         assert torch.equal(posterior.energy(position), first)
         posterior.given(posterior.prior_precision).energy(position)
     assert fingerprint(posterior) == before
+
+
+def test_the_fast_path_of_attention_is_afterwards_what_it_was_before():
+    mha = torch.backends.mha
+    before = mha.get_fastpath_enabled()
+    try:
+        for chosen in (False, True):
+            mha.set_fastpath_enabled(chosen)
+            over_chains(torch.dot, torch.eye(2), torch.ones(1, 2))
+            assert mha.get_fastpath_enabled() == chosen
+    finally:
+        mha.set_fastpath_enabled(before)
 
 
 def test_a_loop_is_vmap_and_errors_are_the_functions_own():

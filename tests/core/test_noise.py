@@ -169,10 +169,18 @@ def hooked():
     return layer
 
 
+def hooked_before():
+    """Make a layer that does something with its inputs."""
+    layer = nn.Linear(2, 2)
+    layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0].sin(),))
+    return layer
+
+
 TWICE = nn.Linear(2, 2)
 UNCOMMON = {
     "one layer twice": network(TWICE, nn.Tanh(), TWICE),
     "a layer with a hook": network(hooked(), nn.Tanh(), nn.Linear(2, 2)),
+    "a hook on inputs": network(hooked_before(), nn.Tanh(), nn.Linear(2, 2)),
     "another order": network(Backwards()),
     "groups": network(
         nn.Unflatten(-1, (2, 2, 2)),

@@ -879,3 +879,15 @@ def test_nothing_is_known_of_an_online_estimate_before_its_first_look():
     """A friction below 1 is let through, and all of TC is spare."""
     kernel = SGHMC(0.1, 0.5, OnlineNoise("scalar"), temperature=0.5)
     assert kernel._spare.number == 0.25
+
+
+def test_the_share_of_clipped_coordinates_is_that_of_all_chains():
+    """None and four steps' worth in 20: a tenth."""
+    statistics = dict(
+        clipped=torch.tensor([[0.0, 3.0], [0.0, 4.0]]),
+        num_gradients=torch.tensor([[10, 10], [20, 20]]),
+    )
+    kernel = SGHMC(0.1, 2.0, OnlineNoise("scalar"))
+    (told,) = kernel.diagnose(statistics)
+    assert told.startswith("½εV̂ exceeded the friction in 10.0% of the coordinates")
+    assert kernel.diagnose(statistics | dict(clipped=torch.zeros(2, 2))) == []

@@ -392,6 +392,16 @@ def test_the_progress_bar_tells_what_steps_learned():
     assert 0.5 < float(said[-1]["acceptance"]) <= 1
 
 
+@short
+def test_a_hook_may_keep_the_samples_it_is_given():
+    """The next step, which overwrites the position, leaves them what they were."""
+    kept, many = [], dict(num_samples=5, warmup_steps=0)
+    keep = lambda kernel, samples, *_: kept.append(samples["mean"])
+    mcmc = run(SGHMC(0.02, 2.0), conjugate, X, hook_fn=keep, **many)
+    assert torch.equal(torch.stack(kept), mcmc.get_samples()["mean"])
+    assert len({float(x) for x in kept}) == 5
+
+
 @pytest.mark.parametrize("chains", [1, 2])
 def test_a_divergence_says_where_and_why(chains, many_processors):
     with pytest.raises(

@@ -49,6 +49,15 @@ def test_a_step_by_hand():
     assert math.isclose(float(info.friction), friction, rel_tol=1e-5)
 
 
+def test_the_heat_of_a_step_is_that_of_the_diagonal_of_the_inverse_mass():
+    """M⁻¹ has 1/0.19 there, and −0.9/0.19 beside it; a diagonal mass has 1 and 10."""
+    full, diagonal = torch.tensor([[1.0, 0.9], [0.9, 1.0]]), torch.tensor([1.0, 0.1])
+    for mass, most in ((full, 0.95), (diagonal, 1 / 1.1)):
+        SGNHT(0.1, 0.99 * most, mass)
+        with pytest.raises(ValueError, match=r"mass is 1\.01, but must be below 1"):
+            SGNHT(0.1, 1.01 * most, mass)
+
+
 def variances(target, curvature, step_size=0.03, diffusion=0.3):
     """Measure the variance of the coordinates of each curvature, with its standard
     error, over eight chains that start in the target.
