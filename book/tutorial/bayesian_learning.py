@@ -9,7 +9,7 @@
 # # Many answers instead of one
 #
 # ```{div} page-head
-# Page 1 of 12 · 19 minutes to read, 10 to play · Running: about 12 seconds
+# Page 1 of 12 · 24 minutes to read, 10 to play · Running: about 12 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

@@ -9,7 +9,7 @@
 # # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Page 3 of 12 · 28 minutes to read, 15 to play · Running: about 5 seconds
+# Page 3 of 12 · 46 minutes to read, 15 to play · Running: about 5 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

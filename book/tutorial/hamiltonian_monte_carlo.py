@@ -9,7 +9,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 24 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 37 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

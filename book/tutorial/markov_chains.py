@@ -9,7 +9,7 @@
 # # Markov chains
 #
 # ```{div} page-head
-# Page 2 of 12 · 23 minutes to read, 15 to play · Running: about 5 seconds
+# Page 2 of 12 · 35 minutes to read, 15 to play · Running: about 5 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

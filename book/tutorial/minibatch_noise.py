@@ -9,7 +9,7 @@
 # # What a minibatch sees
 #
 # ```{div} page-head
-# Page 5 of 12 · 22 minutes to read, 10 to play · Running: about 6 seconds
+# Page 5 of 12 · 33 minutes to read, 10 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
