@@ -28,7 +28,7 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
-# names whose rooms are opened when they are asked for
+# These names are imported from their modules when they are asked for.
 _ROOMS = {
     "NamedPosterior": "models",
     "NetworkPosterior": "posteriors",

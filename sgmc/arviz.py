@@ -1,4 +1,4 @@
-"""Draws as ArviZ takes them."""
+"""The conversion of draws to ArviZ's form."""
 
 import re
 import warnings
@@ -14,7 +14,7 @@ from sgmc.checks import check_instance, evaluate, shown
 from sgmc.door.draws import Draws
 from sgmc.posteriors import DataPotential
 
-# what ArviZ calls a statistic
+# ArviZ has these names for statistics.
 _NAMES = {
     "acceptance": "acceptance_rate",
     "diverged": "diverging",
@@ -30,8 +30,8 @@ def convert(
     predictive: Mapping[str, Callable[[Tensor], Tensor]] | None = None,
     **form: Any,
 ) -> Any:
-    """Convert draws, as :meth:`sgmc.door.draws.Draws.to_arviz` does, which says what
-    the arguments are; those of the form, ``coords`` and ``dims``, go to ArviZ.
+    """Convert draws, as :meth:`sgmc.door.draws.Draws.to_arviz` does, which explains the
+    arguments; those of the form, ``coords`` and ``dims``, go to ArviZ.
     """
     check_instance("name", name, str, '"position"')
     example = '{"y": lambda position: ...}'
@@ -39,7 +39,7 @@ def convert(
     functions, kind = predictive or {}, cast(type, Callable)
     for key, function in functions.items():
         check_instance(f"predictive[{key!r}]", function, kind, "torch.abs")
-    import arviz  # which takes a second, and is an extra
+    import arviz  # ArviZ is an extra, and takes a second
 
     statistics = {_NAMES.get(key, key): x for key, x in draws.statistics.items()}
     groups = {"posterior": draws.by_name(name), "sample_stats": statistics}
@@ -95,7 +95,7 @@ def _positions(draws: Draws) -> Tensor:
 
 def _log_likelihood(draws: Draws, posterior: Any) -> dict[str, Tensor]:
     """Compute log p(xᵢ | θ) at every draw, given its hyperparameters, if any; a
-    NotImplementedError says why it cannot be told.
+    NotImplementedError says why it cannot be computed.
     """
     if posterior.num_examples == 1:
         raise NotImplementedError(
@@ -119,8 +119,8 @@ def _log_likelihood(draws: Draws, posterior: Any) -> dict[str, Tensor]:
 def _each(
     draws: Draws, function: Callable[..., Mapping[str, Tensor]], *more: Iterable
 ) -> dict[str, Tensor]:
-    """Apply a function of positions ``(chains, dim)`` to every draw, with one of each
-    of further arguments.
+    """Apply a function of positions ``(chains, dim)`` to every draw, with its own
+    values of further arguments.
     """
     positions = _positions(draws)
     with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Checks at the door: each names the argument, what was given, and what is allowed."""
+"""Checks of arguments: each error names the argument, what was given, and what is
+allowed.
+"""
 
 import copy
 import math
@@ -14,7 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
-MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
+MEMORY = 4 * 2**30  # the bytes that a full matrix of all chains may take
 _ANY_MODULE = (
     "Modules with several inputs or with keywords are for sgmc.models.NamedPosterior, "
     "whose log_likelihood calls torch.func.functional_call(module, parameters, (), "
@@ -23,7 +25,8 @@ _ANY_MODULE = (
 
 
 def is_number(value: object) -> bool:
-    """Tell whether ``value`` is a number of Python that a tensor may hold, and no NaN.
+    """Tell whether ``value`` is a number of Python that a tensor can hold, and is not
+    NaN.
 
     Example:
         >>> is_number(1), is_number(True), is_number("1"), is_number(math.nan)
@@ -35,8 +38,8 @@ def is_number(value: object) -> bool:
 
 
 def _require(right: bool, name: str, what: str, value: object) -> None:
-    """Raise a ValueError unless the value is right, and show how to make a number of a
-    tensor or an array that is one.
+    """Raise a ValueError unless the value is valid; if it is a tensor or an array of
+    one number, show how to make a number of it.
     """
     if not right:
         remedy = f": use {name}.item()" if getattr(value, "ndim", None) == 0 else ""
@@ -44,8 +47,9 @@ def _require(right: bool, name: str, what: str, value: object) -> None:
 
 
 def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
-    """Raise a ValueError unless ``value`` is a positive finite number, of at most so
-    much."""
+    """Raise a ValueError unless ``value`` is a positive finite number, of at most the
+    given limit.
+    """
     right = is_number(value) and 0 < value < math.inf and value <= at_most
     limit = f" of at most {at_most:g}" if at_most < math.inf else ""
     _require(right, name, f"a positive number{limit}", value)
@@ -54,8 +58,8 @@ def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
 def check_step_size(
     name: str, value: float | Callable[[int], float], counted: str
 ) -> None:
-    """Raise a ValueError unless ``value`` is a positive number, or a function from the
-    number of what is counted to one.
+    """Raise a ValueError unless ``value`` is a positive number, or a function that
+    returns one for a count.
 
     Example:
         >>> check_step_size("step_size", lambda t: -0.1, "steps")
@@ -75,7 +79,7 @@ def check_step_size(
 def check_number(
     name: str, value: float, at_least: float = -math.inf, below: float = math.inf
 ) -> None:
-    """Raise a ValueError unless ``value`` is a finite number, of at least so much and
+    """Raise a ValueError unless ``value`` is a finite number, at least a minimum and
     below a limit.
 
     Example:
@@ -91,7 +95,7 @@ def check_number(
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
-    """Raise a ValueError unless ``value`` is a whole number of at least so many."""
+    """Raise a ValueError unless ``value`` is a whole number of at least a minimum."""
     right = type(value) is int and value >= at_least
     _require(right, name, f"a whole number of at least {at_least}", value)
 
@@ -127,8 +131,9 @@ def shown(value: object) -> str:
 
 
 def check_indices(name: str, value: Any, number: int) -> None:
-    """Raise a ValueError unless ``value`` has different whole numbers below another
-    one, int64 ``(size,)``."""
+    """Raise a ValueError unless ``value`` has distinct whole numbers below a limit,
+    int64 ``(size,)``.
+    """
     check_tensor(name, value, "size", floating=False)
     different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
     right = different and 0 <= int(value.min()) <= int(value.max()) < number
@@ -139,7 +144,8 @@ def check_indices(name: str, value: Any, number: int) -> None:
 def check_instance(
     name: str, value: object, kind: type | UnionType, example: str
 ) -> None:
-    """Raise a ValueError unless ``value`` is an object of that kind; a class is none.
+    """Raise a ValueError unless ``value`` is an object of that kind; the class itself
+    is not accepted.
 
     Example:
         >>> check_instance("path", 3, str, '"run.pt"')
@@ -155,7 +161,8 @@ def check_instance(
 
 def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> None:
     """Raise a ValueError unless ``value`` is a tensor of finite numbers, floating-point
-    ones by default, with as many axes as are named; ``"..."`` is any number of them.
+    ones by default, with as many axes as are named; ``"..."`` stands for any number of
+    axes.
 
     Example:
         >>> check_tensor("inputs", [1.0, 2.0], "n", "features")
@@ -169,7 +176,7 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
     if not isinstance(value, Tensor):
         remedy = f"use torch.as_tensor({name})"
         array = isinstance(value, list | tuple) or hasattr(value, "__array__")
-        if hasattr(value, "__len__") and not array:  # a loader, a data set
+        if hasattr(value, "__len__") and not array:  # such as a loader or a data set
             remedy = "put its examples together by torch.stack or torch.cat"
         raise ValueError(f"{name} must be {form}, but it is {shown(value)}: {remedy}")
     more = value.ndim - len(axes)
@@ -179,7 +186,7 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
     if value.numel() == 0 or value.is_meta:
         what = "holds no numbers, on the device meta" if value.is_meta else "is empty"
         raise ValueError(f"{name} {tuple(value.shape)} {what}")
-    # in one pass, and with no memory of their size
+    # The check takes one pass, and no memory of the tensor's size.
     if not all(math.isfinite(extreme) for extreme in value.detach().aminmax()):
         place = tuple(int(index) for index in (~value.isfinite()).nonzero()[0])
         raise ValueError(
@@ -190,12 +197,12 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
 
 def check_dims(**given: Any) -> None:
     """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are
-    tensors have one number of coordinates, and suit.
+    tensors have the same number of coordinates, and suitable types.
     """
     values = {name: getattr(value, "value", value) for name, value in given.items()}
     axes = {n: x for n, x in values.items() if isinstance(x, Tensor) and x.ndim}
     dims = {name: value.shape[-1] for name, value in axes.items()}
-    # of what is multiplied
+    # Only matrices and positions are multiplied, so only their types have to agree.
     types = {name: value.dtype for name, value in axes.items() if value.ndim > 1}
     for what, found in (("numbers of coordinates", dims), ("types of numbers", types)):
         if len(set(found.values())) > 1:
@@ -204,8 +211,9 @@ def check_dims(**given: Any) -> None:
 
 
 def check_precision(name: str, value: Tensor) -> None:
-    """Raise a ValueError if a tensor is of half precision, in which no matrix is
-    factorised."""
+    """Raise a ValueError if a tensor has half precision, in which no matrix can be
+    factorised.
+    """
     if value.element_size() < 4:
         raise ValueError(
             f"{name} must be of torch.float32 or torch.float64, in which matrices can "
@@ -215,8 +223,8 @@ def check_precision(name: str, value: Tensor) -> None:
 
 
 def evaluate(function: Callable[[], Any], position: Tensor) -> Any:
-    """Call a function of a potential at a position ``(chains, dim)``; what goes wrong
-    there is a ValueError that says so.
+    """Call a function of a potential at a position ``(chains, dim)``; an error there
+    becomes a ValueError that describes it.
 
     Example:
         >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))
@@ -238,8 +246,8 @@ def evaluate(function: Callable[[], Any], position: Tensor) -> Any:
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results ``(chains, ...)`` are the same up to a root of the
-    precision, relative to the largest number of a chain.
+    """Tell whether two results ``(chains, ...)`` agree up to a root of the precision,
+    relative to the largest number of a chain.
 
     Example:
         >>> agree(torch.tensor([1.0]), torch.tensor([1.00001]))
@@ -255,8 +263,8 @@ def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
 
 
 def check_module(module: Any, inputs: Any) -> None:
-    """Raise a ValueError unless a module has parameters of its own, and inputs are one
-    tensor.
+    """Raise a ValueError unless a module has parameters of its own, and its inputs are
+    one tensor.
     """
     check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
     if isinstance(module, torch.jit.ScriptModule):
@@ -278,7 +286,7 @@ def check_module(module: Any, inputs: Any) -> None:
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """Copy a module; a ValueError if it keeps what cannot be copied."""
+    """Copy a module; raise a ValueError if it holds something that cannot be copied."""
     try:
         return copy.deepcopy(module)
     except RuntimeError as error:
@@ -293,8 +301,9 @@ def check_outputs(
     module: nn.Module, inputs: Tensor, parameters: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Call a module twice, and with fewer inputs: raise a ValueError if it cannot be
-    called, gives no tensor, or its outputs are random, or depend on changed buffers or
-    on the other inputs. Give the buffers that it changes, such as a count of calls.
+    called, returns no tensor, or has outputs that are random or depend on changed
+    buffers or on the other inputs. Return the buffers that it changes, such as a count
+    of calls.
     """
     own = {name: x.clone() for name, x in module.named_buffers()}
     found = []
@@ -337,7 +346,8 @@ def check_outputs(
             "the module's outputs are not the same when it is called twice: they "
             + cause
         )
-    # coarse, for the sums over few inputs round otherwise, and mixing changes much
+    # The comparison is coarse, because the sums over few inputs round otherwise, and
+    # mixing changes much.
     if mixing or not agree(found[2], found[0][: len(found[2])], root=5):
         raise ValueError(
             "the module's output for an example depends on the others of its "
@@ -352,9 +362,7 @@ def _at(layers: list[str]) -> str:
 
 
 def check_data(data: Any) -> int:
-    """Count the examples; raise a ValueError unless the data are tensors of one
-    length.
-    """
+    """Count the examples; raise a ValueError unless data are tensors of one length."""
     found: Any = type(data).__name__
     if isinstance(data, Sequence):
         found = [
@@ -371,10 +379,11 @@ def check_data(data: Any) -> int:
 
 
 def versions(data: Sequence[Tensor]) -> list[tuple[int | None, int]]:
-    """Tell data from the same tensors changed in place: by PyTorch's count of changes,
-    and by a checksum for changes that it does not see, as by NumPy. The checksum is of
-    all the numbers up to 4 GiB, which takes a second; of more, such as of a file larger
-    than memory, it is of evenly chosen examples of that size.
+    """Identify the contents of data, so that tensors changed in place are noticed: by
+    PyTorch's count of changes, and by a checksum for changes that it does not see, as
+    by NumPy. The checksum covers all the numbers up to 4 GiB, which takes a second; of
+    more, such as a file larger than memory, it covers evenly chosen examples of that
+    size.
     """
     found = []
     for x in data:

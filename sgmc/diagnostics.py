@@ -1,5 +1,5 @@
-"""Statistics of samples that tell whether they are right: R̂ of chains, and the width
-that the virial theorem gives, with how far chance takes it.
+"""Statistics that tell whether samples are right: R̂ of chains, and the width that the
+virial theorem gives, with its variation by chance.
 """
 
 import math
@@ -11,10 +11,10 @@ from torch import Generator, Tensor
 from sgmc.door.remarks import LEAST, LIMIT, PARTS
 from sgmc.potentials import Potential
 
-# of the virial ratio: how far from 1 it may be; how often chance alone may take it
-# further, which is that of five standard deviations
+# A virial ratio may be off from 1 by the first; chance alone takes it further with the
+# probability of the second, that of five standard deviations.
 OFF, FALSE_ALARMS = 0.2, 5.7e-7
-FAR = 10.0  # beyond which a ratio is told whatever its error is
+FAR = 10.0  # a ratio beyond it is reported whatever its error is
 
 
 def split_r_hat(values: Tensor) -> Tensor:
@@ -49,8 +49,8 @@ def virial_products(
     generator: Generator,
     temperature: float = 1.0,
 ) -> Tensor:
-    """Compute (θ − c)·∂Ũ(θ)/T of every coordinate at samples, whose mean is 1 under
-    exp(−U/T) by the virial theorem, for every c.
+    """Compute (θ − c)·∂Ũ(θ)/T of every coordinate at samples; under exp(−U/T) its mean
+    is 1 by the virial theorem, for every c.
 
     An integration by parts gives E[(θ − c)·∂U(θ)] = T wherever θ·exp(−U/T) vanishes at
     the border of the support and at infinity, and so for an unbiased stochastic
@@ -125,7 +125,7 @@ def _stretches(values: Tensor) -> Tensor:
 
 def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     """Compute the mean of a statistic ``(num_samples, chains)``, its standard error
-    from the means of stretches, and the degrees of freedom of this.
+    from the means of stretches, and the error's degrees of freedom.
 
     Example:
         >>> mean_and_error(torch.arange(20.0)[:, None])[::2]
@@ -169,11 +169,11 @@ def ratios(
         slow = (split_r_hat(products) > LIMIT).cpu()
         if samples is not None:
             slow |= (split_r_hat(samples) > LIMIT).cpu()
-        alone = products.mean(0).cpu().double()  # of each chain
+        alone = products.mean(0).cpu().double()  # each chain stands alone
         independent = limited(alone)[1] if chains > 1 else math.inf
         scale = torch.where(means > 0, means.clamp(max=1), 1)
         usual = torch.where(slow, independent, limit) / scale
-        # averaged over coordinates no chain that is only slow has a negative one
+        # A chain that is only slow has no negative mean over coordinates.
         grows = (means <= 0) & (samples is None)
         limit = torch.where(grows, limit, usual)
         off = (means - 1).abs() > limit.clamp(min=OFF)

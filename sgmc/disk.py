@@ -1,4 +1,4 @@
-"""Data in files: written once from a stream, and read by number."""
+"""Data in files: they are written once from a stream, and read by number."""
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
 from sgmc.checks import check_count, check_instance, shown
 
-_LOOKS = 64  # examples that are read twice
+_LOOKS = 64  # the number of examples that are read twice
 _WHOLE = "give the DataLoader drop_last=False"
 _CHANGED = (
     "so something changes them at random, such as an augmentation, and the posterior "
@@ -30,7 +30,7 @@ def to_disk(
     at_most: int = 10_000_000,
 ) -> tuple[Tensor, ...]:
     """Write batches of examples into files, and map them into memory: data for a
-    posterior that may be larger than the memory.
+    posterior that may be larger than memory.
 
     Minibatches are chosen by number, so that a run can be repeated and taken up again,
     and a stream such as a ``DataLoader`` has no numbers. So it is read once, batch by
@@ -57,8 +57,8 @@ def to_disk(
         without reading the stream again.
 
     Raises:
-        ValueError: if there are no batches, they are not alike, or they are not each
-            example once.
+        ValueError: if there are no batches, they are not alike, or they do not have
+            each example exactly once.
         FileExistsError: if the files are there already.
 
     Example:
@@ -92,7 +92,7 @@ def to_disk(
         else:
             workers = batches.num_workers
     folder.mkdir(parents=True, exist_ok=True)
-    # what is not whole is left nowhere
+    # An incomplete set of files is deleted.
     with TemporaryDirectory(dir=folder) as new:
         _write(batches, Path(new), most, workers)
         if most is not None and not isinstance(batches, Iterator):
@@ -113,7 +113,7 @@ def _write(batches: Iterable, folder: Path, at_most: int | None, workers: int) -
             kinds = [(str(array.dtype), array.shape[1:]) for array in arrays]
             if turn == 0:
                 first = kinds
-                # in whose heads NumPy leaves room for a number that grows
+                # NumPy leaves space in the headers for a number that grows.
                 heads = [header_data_from_array_1_0(array[:0]) for array in arrays]
                 for place, array in enumerate(arrays):
                     file = stack.enter_context(open(folder / f"{place}.npy", "wb"))
@@ -148,8 +148,8 @@ def _write(batches: Iterable, folder: Path, at_most: int | None, workers: int) -
 
 
 def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
-    """Map the files of :func:`to_disk` into memory: only the examples that are looked
-    at are read, and the files may be larger than it.
+    """Map the files of :func:`to_disk` into memory: only the examples that are used are
+    read, and the files may be larger than memory.
 
     The tensors are for reading alone: who writes into one ends the program.
 
@@ -160,7 +160,7 @@ def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
         The tensors ``(N, ...)``.
 
     Raises:
-        FileNotFoundError: if there are none.
+        FileNotFoundError: if the files do not exist.
 
     Example:
         >>> from_disk("data")  # doctest: +SKIP
@@ -172,15 +172,14 @@ def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
             f"{Path(folder).resolve()} holds no data: write them by to_disk(loader, "
             f"{str(folder)!r})"
         )
-    # Not copied on writing, mmap_mode="c": for that the system wants to have the
-    # memory, should all be written.
-    # PyTorch says that one must not write
+    # mmap_mode="c" would copy on writing, for which the system wants to have the
+    # memory, should all be written. PyTorch warns that one must not write
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         return tuple(torch.from_numpy(np.load(path, mmap_mode="r")) for path in paths)
 
 
 def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
-    """Take a batch as arrays with the examples on their first axis."""
+    """Turn a batch into arrays with the examples on their first axis."""
     batch = [batch] if isinstance(batch, Tensor) else batch
     some = isinstance(batch, tuple | list) and len(batch) > 0
     if not (some and all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)):
@@ -198,7 +197,7 @@ def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
 
 
 def _alike(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
-    """Tell whether arrays are the same up to rounding, NaN being NaN."""
+    """Tell whether arrays are equal up to rounding, with NaN equal to NaN."""
     return all(
         one.shape == other.shape and np.allclose(one, other, equal_nan=True)
         for one, other in zip(some, others, strict=True)
@@ -206,9 +205,9 @@ def _alike(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
 
 
 def _check_numbered(loader: DataLoader) -> None:
-    """Raise a ValueError unless a pass of a loader has each example of its data set
-    once, and always with the same values. The random numbers of the pass that follows
-    stay what they are.
+    """Raise a ValueError unless an epoch of a loader has each example of its data set
+    once, and always with the same values. The random numbers of the following epoch do
+    not change.
     """
     data, batched = loader.dataset, loader.batch_sampler is not None
     order: Any = loader.batch_sampler if batched else loader.sampler
@@ -235,7 +234,7 @@ def _check_numbered(loader: DataLoader) -> None:
                 seen.add(key)
         if generator is not None:
             generator.set_state(state)
-        # the part that somebody names is the data
+        # The subset that a sampler names is the data.
         whole: Any = sampler if isinstance(sampler, SubsetRandomSampler) else data
         counted = all(isinstance(key, Integral) for key in seen)
         if counted and hasattr(whole, "__len__") and len(seen) < len(whole):
@@ -263,7 +262,8 @@ def _check_numbered(loader: DataLoader) -> None:
 
 
 def _check_second_pass(batches: Iterable, found: Sequence[Tensor]) -> None:
-    """Raise a ValueError if what is read again is not what was found, up to its order.
+    """Raise a ValueError if a second epoch has other examples than the first, up to
+    their order.
 
     The global random numbers stay what they are.
     """
@@ -278,12 +278,12 @@ def _check_second_pass(batches: Iterable, found: Sequence[Tensor]) -> None:
             number, total = number + size, total + _sum_of_rows(arrays)
             if number > len(first[0]) or (ordered and number >= _LOOKS):
                 break
-    # a stream that goes on where it was, and not from its beginning, has nothing more
+    # A stream that goes on where it was, instead of at its beginning, has nothing more.
     if number > 0 and not ordered and total != _sum_of_rows(first):
         raise ValueError(f"batches gives other values in a second pass, {_CHANGED}")
 
 
 def _sum_of_rows(arrays: Sequence[np.ndarray]) -> int:
-    """Add up the hashes of rows: a number for what they are, in whatever order."""
+    """Add up the hashes of rows: a number for their contents, in whatever order."""
     rows = zip(*arrays, strict=True)
     return sum(hash(b"".join(x.tobytes() for x in row)) for row in rows)

@@ -63,7 +63,7 @@ def leapfrog(
         The new position and momentum.
 
     Raises:
-        ValueError: if the number of steps is no count.
+        ValueError: if the number of steps is not a positive whole number.
 
     Example:
         >>> import torch

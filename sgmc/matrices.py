@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sgmc.checks import shown
 
-# share of the largest eigenvalue up to which one below zero may come from rounding
+# A negative eigenvalue of up to this share of the largest one may come from rounding.
 _ROUNDING = 1e-6
 
 
@@ -56,7 +56,7 @@ class Matrix:
 
     @classmethod
     def of(cls, value: "MatrixLike", name: str = "a matrix") -> "Matrix":
-        """Give a matrix as it is, with all that was derived of it, or make one."""
+        """Return a matrix as it is, with everything derived from it, or make one."""
         return value if isinstance(value, Matrix) else cls(value, name)
 
     def _hold(self, tensor: Tensor, full: bool) -> "Matrix":
@@ -66,12 +66,14 @@ class Matrix:
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
-        """Make one for each chain: ``(chains, 1)``, ``(chains, dim)`` or full."""
+        """Make one matrix for each chain: ``(chains, 1)``, ``(chains, dim)`` or
+        full.
+        """
         return _matrix(value, value.ndim == 3)
 
     @property
     def value(self) -> float | Tensor:
-        """Give the matrix as one writes it, a float or the tensor."""
+        """Return the matrix as one writes it, a float or the tensor."""
         return self.tensor if self.number is None else self.number
 
     def __repr__(self) -> str:
@@ -122,7 +124,7 @@ class Matrix:
     def root(self) -> "Matrix":
         """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has
         covariance A for standard normal ξ; a ValueError if the matrix has an eigenvalue
-        below zero, but for rounding.
+        that is negative by more than rounding.
         """
         values, vectors = self.tensor, None
         if self.full:
@@ -144,7 +146,9 @@ class Matrix:
         return _matrix(self.tensor.mT, True) if self.full else self
 
     def dense(self, dim: int) -> Tensor:
-        """Write it out, ``(dim, dim)`` float64; a ValueError if of another size."""
+        """Return the full matrix, ``(dim, dim)`` float64; raise a ValueError if its
+        size is another.
+        """
         if self.tensor.ndim and self.tensor.shape[-1] not in (dim, 1 - self.full):
             raise ValueError(
                 "the numbers of coordinates do not agree: a matrix has "
@@ -154,13 +158,13 @@ class Matrix:
         return self.tensor.double() if self.full else self._filled(like)
 
     def _filled(self, like: Tensor) -> Tensor:
-        """Write a number or a diagonal out as a matrix like another one."""
+        """Write a number or a diagonal as a full matrix, in the form of another one."""
         shape = *self.tensor.shape[:-1], like.shape[-1]
         return torch.diag_embed(self.tensor.to(like).expand(shape))
 
     @cached_property
     def eigenvalues(self) -> list[float]:
-        """The eigenvalues of a symmetric matrix; a diagonal's as they stand."""
+        """The eigenvalues of a symmetric matrix; those of a diagonal in their order."""
         values = torch.linalg.eigvalsh(self.tensor) if self.full else self.tensor
         return values.reshape(-1).tolist()
 
@@ -179,7 +183,7 @@ def _is_matrix(value: Any) -> TypeGuard[Tensor]:
     if not isinstance(value, Tensor) or value.is_meta or not value.is_floating_point():
         return False
     size, square = value.element_size(), len(set(value.shape)) == 1
-    # half precision has no eigenvalues
+    # Half precision has no eigenvalues.
     fits = value.ndim == 1 or (value.ndim == 2 and square and size > 2)
     return fits and value.numel() > 0
 
@@ -223,7 +227,7 @@ def as_matrix(
         value: a number, a tensor ``(dim,)`` or a symmetric tensor ``(dim, dim)``; or a
             :class:`Matrix` of these.
         name: the argument's name, for the error message.
-        positive: whether zero eigenvalues are refused too.
+        positive: whether zero eigenvalues are invalid, too.
         signed: whether negative eigenvalues are allowed.
         remedy: what to do about one, for the error message.
 
@@ -256,13 +260,13 @@ def as_matrix(
 
 def in_double(values: Tensor) -> Tensor:
     """Copy numbers to the CPU in float64, which not every device has, by NumPy, so that
-    a test can look for what PyTorch converts.
+    a test can find the numbers that PyTorch converts.
 
     Example:
         >>> in_double(torch.tensor([True, False]))
         tensor([1., 0.], dtype=torch.float64)
     """
     values = values.detach().cpu()
-    if values.dtype == torch.bfloat16:  # which NumPy does not know
+    if values.dtype == torch.bfloat16:  # NumPy does not know this type
         values = values.float()
     return torch.from_numpy(values.numpy().astype(np.float64))

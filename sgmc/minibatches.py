@@ -1,5 +1,5 @@
-"""Which examples a chain sees at a step: rules, each a pure function of the seed, the
-step and the chain.
+"""Rules that choose the examples of a step, each a pure function of the seed, the step
+and the chain.
 
 The same seed gives the same minibatches, wherever a run is taken up: their numbers come
 from a counter-based generator. For speed those of neighbouring steps are made together.
@@ -16,9 +16,9 @@ from torch import Tensor
 from sgmc.checks import check_count, check_instance
 from sgmc.randomness import counter_based
 
-# at most so many steps, and about so many indices, are drawn together
+# At most so many steps, and about so many indices, are drawn together.
 _STEPS, _INDICES = 32, 2**14
-_FRESH, _PASSES = 1, 2  # purposes of the streams
+_FRESH, _PASSES = 1, 2  # the purposes of the streams of random numbers
 
 
 @runtime_checkable
@@ -45,7 +45,8 @@ class MinibatchRule(Protocol):
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the
-        CPU, which nobody changes in place. A ValueError if the batch does not fit.
+        CPU; the caller does not change them in place. Raise a ValueError if the
+        minibatch does not fit.
         """
         ...
 
@@ -53,7 +54,7 @@ class MinibatchRule(Protocol):
 @dataclass(frozen=True)
 class Fresh:
     """A uniformly random subset of the data, or with replacement a random sequence of
-    examples, at every step and for every chain its own.
+    examples, which every chain draws anew at every step.
 
     Args:
         replacement: whether an example may come twice.
@@ -79,8 +80,8 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Passes:
-    """The next slice of the data, in an order shuffled anew for every pass, and for
-    every chain its own.
+    """The next slice of the data, in an order that every chain shuffles anew for every
+    epoch.
 
     Within a pass the errors of the gradients nearly cancel, which those of independent
     minibatches do not. A remainder of fewer than n examples is left out of its pass.
@@ -104,7 +105,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Held:
-    """One minibatch of another rule for so many steps, then the next.
+    """One minibatch of another rule, held for so many steps, then the next one.
 
     Args:
         num_steps: number of steps that see the same minibatch.
@@ -148,7 +149,7 @@ def _check_size(num_examples: int, size: int, replacement: bool = False) -> None
 
 
 def _steps_together(chains: int, batch_size: int) -> int:
-    """Give the number of steps whose fresh minibatches are drawn together."""
+    """Return the number of steps whose fresh minibatches are drawn together."""
     return max(1, min(_STEPS, _INDICES // (chains * batch_size)))
 
 
@@ -172,7 +173,7 @@ def _fresh_block(
 
 @lru_cache(maxsize=2)
 def _pass(num_examples: int, size: int, chains: int, seed: int, number: int):
-    """Shuffle the data, and cut them: for each step of a pass ``(chains, n)``."""
+    """Shuffle the data, and cut them: for each step of an epoch ``(chains, n)``."""
     orders = _shuffled(num_examples, chains, counter_based(seed, _PASSES, number))
     whole = num_examples // size * size
     return list(torch.from_numpy(orders)[:, :whole].split(size, 1))
@@ -184,13 +185,13 @@ def _shuffled(num_examples: int, rows: int, generator: np.random.Generator):
 
 
 def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Generator):
-    """Draw a random subset a row: the first n that are new in a sequence."""
-    # On average size² / 2N of n are repetitions of others, or a little more; a row that
-    # has more than there is room for is drawn again.
+    """Draw a random subset a row: the first n new examples of a sequence."""
+    # On average size² / 2N of n are repetitions, or a little more; a row with more
+    # repetitions than the width allows is drawn again.
     width = size + int(size**2 / num_examples) + 12
     drawn = generator.integers(num_examples, size=(rows, width))
     keys = drawn * width + np.arange(width)
-    keys.sort(-1)  # by example, and for one example by place
+    keys.sort(-1)  # sorts by example, and for one example by place
     example, place = np.divmod(keys, width)
     first = np.diff(example, axis=-1, prepend=-1) > 0
     new = np.empty_like(first)

@@ -29,8 +29,8 @@ class OnlineNoise:
     Args:
         kind: ``"scalar"`` (one number for all coordinates), ``"diagonal"`` or
             ``"full"``.
-        refresh_every: number of steps from one look at the noise to the next; the
-            kernel's ``num_steps`` for one look a draw.
+        refresh_every: number of steps from one estimate of the noise to the next; the
+            kernel's ``num_steps`` for one estimate a draw.
         averaging: λ in [0, 1), the weight of the past; 0 uses the last minibatch alone.
 
     Raises:
@@ -67,7 +67,7 @@ class OnlineNoise:
         self, potential: Potential, position: Tensor, minibatch, variance, step: int
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; ω) at positions ``(chains, dim)`` for the minibatch ω of a
-        step, and bring V̂ so far up to date if the number of the step says so.
+        step, and update V̂ if the number of the step says so.
         """
         if step % self.refresh_every:
             return potential.gradient_given(position, minibatch), variance
@@ -81,10 +81,10 @@ class OnlineNoise:
 def spare(
     temperature: float, friction: Matrix, noise_estimate: MatrixLike, name: str
 ) -> Matrix:
-    """Compute what an estimate leaves of the friction at a temperature, TC − B̂.
+    """Compute the friction at a temperature less a noise estimate, TC − B̂.
 
     Raises:
-        ValueError: if the estimate is no symmetric matrix, or exceeds TC somewhere.
+        ValueError: if the estimate is not a symmetric matrix, or exceeds TC somewhere.
     """
     estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
     return as_matrix(
@@ -97,9 +97,9 @@ def spare(
 def _injected_root(
     room: Matrix, step_size: float, variance: Tensor
 ) -> tuple[Matrix, Tensor | float]:
-    """Make a root of 2ε(TC − ½εV̂) for every chain from the room TC, ε and V̂ of any
-    kind, with what is negative in it set to zero; with it the share of coordinates or
-    eigenvalues of each chain that were, ``(chains,)``, or 0.0 if none was in any.
+    """Make a root of 2ε(TC − ½εV̂) for every chain from TC, ε and V̂ of any kind, with
+    its negative part set to zero; return with it each chain's share of coordinates or
+    eigenvalues that were negative, ``(chains,)``, or 0.0 if there were none.
     """
     noise = 2 * step_size * room - step_size**2 * Matrix.of_chains(variance)
     left = noise.tensor
@@ -119,29 +119,29 @@ def _injected_root(
 
 @dataclass
 class InjectedNoise:
-    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: for a given B̂ its root alone;
-    with ``online`` every gradient of a minibatch brings B̂ = ½εV̂ up to date.
+    """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: a fixed B̂ needs its root
+    alone; with ``online`` every gradient of a minibatch updates B̂ = ½εV̂.
     """
 
     step_size: float  #: ε
-    root: Any  #: Matrix, a root of the covariance; None if it is to be made from V̂
+    root: Any  #: Matrix, a root of the covariance; None if V̂ will provide it
     online: OnlineNoise | None = None
     room: Any = None  #: Matrix, TC, for an online estimate
     step: int = 0  #: number of steps taken before
     variance: Any = None  #: V̂
     clipped: Any = None  #: share of coordinates in which ½εV̂ > TC, summed over steps
-    share: Any = 0.0  #: of coordinates that were clipped for this root
-    potential: Any = None  #: whose minibatches an online estimate sees
+    share: Any = 0.0  #: share of coordinates that were clipped for this root
+    potential: Any = None  #: an online estimate sees its minibatches
 
     def watch(self, potential: Potential) -> Any:
-        """Give the potential; to an online estimate the noise itself, which computes
-        the potential's gradients and learns from them.
+        """Return the potential; an online estimate returns the noise itself, which
+        computes the potential's gradients and learns from them.
         """
         self.potential = potential
         return potential if self.online is None else self
 
     def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
-        """Compute ∇Ũ(θ; ω), and with it the root of what to inject after it."""
+        """Compute ∇Ũ(θ; ω), and with it the root of the noise to inject after it."""
         given = self.potential, position, minibatch, self.variance, self.step
         gradient, variance = cast(OnlineNoise, self.online).update(*given)
         if self.root is None or variance is not self.variance:
@@ -173,7 +173,7 @@ def estimate_noise_variance(
         V̂ as a number, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if an argument is unusable, the batch has one example, or a full
+        ValueError: if an argument is invalid, the minibatch has one example, or a full
             matrix would not fit into memory.
 
     Example:

@@ -1,4 +1,6 @@
-"""What a kernel knows of its target exp(−U): the energy and its gradients."""
+"""The interface through which a kernel sees its target exp(−U): the energy and its
+gradients.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -9,7 +11,7 @@ from torch import Generator, Tensor
 from sgmc.checks import check_fits, check_instance
 
 Kind = Literal["scalar", "diagonal", "full"]
-# with which a density says that it cannot be computed somewhere
+# A density raises these where it cannot be computed.
 ERRORS = (ArithmeticError, ValueError, RuntimeError)
 
 
@@ -26,7 +28,7 @@ def differentiate(
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
-        # chains do not interact: the sum's gradient is that of each
+        # Chains do not interact, so the sum's gradient is that of each chain.
         return value.detach(), torch.autograd.grad(value.sum(), position)[0]
 
 
@@ -51,11 +53,11 @@ class Potential:
                 [32.]])
     """
 
-    dim: int | None = None  # None: not known before a position is given
+    dim: int | None = None  # None means that it is open until a position is given
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if a model is not what its author knows that it should be
-        near a position ``(chains, dim)``; a run asks once, before it starts.
+        """Raise a ValueError if a model is not as its author wants it near a position
+        ``(chains, dim)``; a run asks once, before it starts.
         """
 
     def energy(self, position: Tensor) -> Tensor:
@@ -70,7 +72,7 @@ class Potential:
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together; a
-        subclass may write it where the two share work.
+        subclass may write the method where the two share work.
         """
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
@@ -80,8 +82,8 @@ class Potential:
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Any]:
         """Draw the minibatches ω of ``num_steps`` steps, the first of which follows
-        ``step`` stochastic gradients of the run, for chains like those of the position;
-        None for each here, where the gradient is exact.
+        ``step`` stochastic gradients of the run, for as many chains as the position
+        has; None for each step here, where the gradient is exact.
         """
         return (None,) * num_steps
 
@@ -107,7 +109,7 @@ class Potential:
         """Compute ∇Ũ(θ; ω), ``(chains, dim)``, and with it V̂ of its variance: the mean
         of all coordinates, ``(chains, 1)``, for the kind ``"scalar"``, that of each,
         ``(chains, dim)``, for ``"diagonal"``, the covariance, ``(chains, dim, dim)``,
-        for ``"full"``. A NotImplementedError if the potential does not know it.
+        for ``"full"``. Raise a NotImplementedError if the potential cannot estimate it.
         """
         if type(self).gradient_given is not Potential.gradient_given:
             raise NotImplementedError(
@@ -120,7 +122,8 @@ class Potential:
         self, position: Tensor, generator: Generator, step: int | None = None
     ) -> Tensor:
         """Draw an unbiased estimate ∇Ũ(θ) at positions ``(chains, dim)`` for a step of
-        a run; by default for a random one, so that every call draws another minibatch.
+        a run; by default the step is random, so that every call draws another
+        minibatch.
         """
         minibatch = self._minibatch(position, generator, step)
         return self.gradient_given(position, minibatch)

@@ -62,7 +62,7 @@ def function_space_rhat(values: Tensor) -> Tensor:
             "values must be of at least 2 chains with 4 samples each, which can be "
             f"compared, but they are {tuple(values.shape)}"
         )
-    import arviz  # which takes a second, and averages do without
+    import arviz  # ArviZ takes a second, and averages need no ArviZ
 
     data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
     with np.errstate(invalid="ignore"):

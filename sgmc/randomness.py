@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-# of a block of noise: it fits into the second-level cache of a processor
+# A block of noise has so many numbers, which fit into a processor's second-level cache.
 _ELEMENTS = 2**16
 
 
@@ -25,7 +25,9 @@ def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
 def normal_block(
     tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
 ) -> Tensor:
-    """Draw ``(num_steps, *tensor.shape)`` normal numbers; zeros if not drawn."""
+    """Draw ``(num_steps, *tensor.shape)`` normal numbers, or make zeros without
+    drawing.
+    """
     block = tensor.new_zeros((num_steps, *tensor.shape))
     return block.normal_(generator=generator) if drawn else block
 
@@ -34,7 +36,7 @@ def blocks(
     first_step: int, num_steps: int, position: Tensor
 ) -> Iterator[tuple[int, int]]:
     """Cut steps into blocks whose noise fits into the processor's cache, and is drawn
-    at once: of each the number of its first step, and how many it has.
+    at once: return for each block the number of its first step, and its size.
 
     Example:
         >>> list(blocks(10, 5, torch.zeros(2**15, 1)))
@@ -53,14 +55,14 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
         >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
         True
     """
-    # a list of both would become floating-point numbers if the seed is a large one
+    # A list of both would become floating-point numbers if the seed is large.
     key = np.array([seed, purpose], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, place, 0, 0]))
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """Make from a run's seed another one for a purpose, so that no two parts of the run
-    replay the same numbers.
+    """Derive another seed for a purpose from a run's seed, so that no two parts of the
+    run replay the same numbers.
 
     Example:
         >>> derived_seed(0, "warm-up") != derived_seed(1, "warm-up")

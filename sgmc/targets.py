@@ -1,5 +1,5 @@
-"""What to sample, with a formula: targets whose law is known, and gradients seen
-through noise. Positions are ``(chains, dim)``, energies ``(chains,)``.
+"""Targets with formulas: distributions whose moments are exact, and gradients with
+added noise. Positions are ``(chains, dim)``, energies ``(chains,)``.
 """
 
 import math
@@ -19,7 +19,7 @@ from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
 
-_MOST = 2**14  # coordinates of a standard normal distribution that is made here
+_MOST = 2**14  # the coordinates of a standard normal distribution that is made here
 
 
 class Gaussian(Potential):
@@ -167,7 +167,7 @@ class NoisyGradient(Potential):
             tensor ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if the potential is a noisy one, or the variance does not suit it.
+        ValueError: if the potential is noisy already, or the variance does not suit it.
 
     Example:
         >>> noisy = NoisyGradient(DoubleWell(), noise_variance=4.0)
@@ -216,7 +216,7 @@ class NoisyGradient(Potential):
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor, kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        """Compute ∇U(θ) + V^½ω, and V, which is known, in the shape of the kind."""
+        """Compute ∇U(θ) + V^½ω, and the exact V, in the shape of the kind."""
         full = Matrix(self.noise_variance).dense(position.shape[1]).to(position)
         variance = {
             "scalar": full.diagonal().mean(0, keepdim=True),

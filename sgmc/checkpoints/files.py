@@ -1,4 +1,4 @@
-"""Files in which a run is saved, whole or not there."""
+"""Files in which a run is saved, completely or not at all."""
 
 import hashlib
 import os
@@ -46,14 +46,14 @@ class Checkpoint:
         self.path, self.every = Path(path), every
         self.settings: dict[str, str] = {}
         try:
-            named = self.path.resolve()  # an error for a null character
-            Path(f"{named}.unfinished").exists()  # and for a name that is too long
+            named = self.path.resolve()  # a null character raises an error
+            Path(f"{named}.unfinished").exists()  # so does a name that is too long
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"path {str(path)[:60]!r} cannot be the name of a file ({error}): give "
                 'a shorter one, such as "run.pt"'
             ) from error
-        if self.path.is_symlink():  # which stays: the file it names is replaced
+        if self.path.is_symlink():  # the link stays, and the file it names is replaced
             self.path = named
         if self.path.exists() and not self.path.is_file():
             kind = "folder" if self.path.is_dir() else "device"
@@ -65,13 +65,13 @@ class Checkpoint:
         return f"the checkpoint {self.path}"
 
     def open(self, settings: Mapping[str, object]) -> dict | None:
-        """Read what was saved, onto the CPU; None if the file is not there.
+        """Read the saved contents, onto the CPU; None if the file is not there.
 
         Args:
             settings: what the run depends on, by name.
 
         Raises:
-            ValueError: if a setting holds something whose content cannot be told.
+            ValueError: if a setting holds something whose content cannot be hashed.
             CheckpointError: if it is corrupt, or of a run with other settings; the file
                 is left as it is.
         """
@@ -114,7 +114,8 @@ class Checkpoint:
         Raises:
             OSError: if the file cannot be written; an older one is as it was.
         """
-        # clones, for a view would be written with all that it is a view of
+        # The views are cloned, because a view would be written with the whole tensor
+        # behind it.
         alone = lambda x: x.clone() if isinstance(x, Tensor) else x
 
         def write(unfinished: Path) -> None:
@@ -126,7 +127,7 @@ class Checkpoint:
 
         try:
             replace_file(self.path, write)
-        except (OSError, RuntimeError) as error:  # PyTorch's, when a disk is full
+        except (OSError, RuntimeError) as error:  # PyTorch raises it on a full disk
             raise OSError(
                 f"{self.path} could not be written ({error}); an older file there is "
                 "as it was"
@@ -134,12 +135,13 @@ class Checkpoint:
 
 
 def read_whole(path: str | Path) -> dict[str, Any]:
-    """Read what :meth:`Checkpoint.save` wrote, onto the CPU; no code in it is run.
+    """Read the contents that :meth:`Checkpoint.save` wrote, onto the CPU; no code in
+    the file is run.
 
     Raises:
         ValueError: if the checksum at its end is not that of the rest.
     """
-    content = np.memmap(path, np.uint8, "r")  # which need not fit into memory
+    content = np.memmap(path, np.uint8, "r")  # it need not fit into memory
     digest = hashlib.sha256(content[:-32].data).digest()
     if digest != content[-32:].tobytes():
         raise ValueError("checksum")
@@ -147,8 +149,8 @@ def read_whole(path: str | Path) -> dict[str, Any]:
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a file beside the old one and move it over it, so that a stop in the middle
-    of writing loses nothing.
+    """Write a new file beside the old one and move it over the old one, so that a stop
+    in the middle of writing loses nothing.
 
     Args:
         path: the file.

@@ -1,4 +1,5 @@
-"""What a run depends on, hashed by content, so that another run is told apart.
+"""Hashes by content of everything on which a run depends, which distinguish it from
+other runs.
 
 ``joblib.hash`` pickles, and so takes two functions of one name for the same, and no
 function that is defined within another at all.
@@ -24,23 +25,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# told by how they are printed
+# Values of these types are hashed by their printed form.
 _PLAIN = (
     *(type(None), bool, int, float, complex, str, bytes, range, torch.Size),
     *(type(Ellipsis), type(NotImplemented), torch.dtype, torch.device, torch.layout),
 )
-# of which a brief look tells a potential
+# A brief fingerprint takes at most so many parts, and so many bytes of a tensor.
 _PARTS, _BYTES = 10**5, 2**28
-# files of functions that Python itself writes for a class
+# Python itself writes functions for a class in these files.
 _GENERATED = ("<string>", dataclasses.__file__)
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:
-    """Hash what a run depends on, by content: numbers, tensors, collections, functions
-    with what they enclose, kernels and potentials.
+    """Hash everything on which a run depends, by content: numbers, tensors,
+    collections, functions with the variables that they enclose, kernels and potentials.
 
     Raises:
-        ValueError: if it holds something whose content cannot be told.
+        ValueError: if it holds something whose content cannot be hashed.
 
     Example:
         >>> def prior(scale):
@@ -54,12 +55,13 @@ def fingerprint(thing: object, name: str = "settings") -> str:
 
 
 def brief_fingerprint(thing: object) -> str:
-    """Hash what can be told of a thing in a fraction of a second: of a tensor above 256
-    MiB evenly chosen bytes. Empty if it cannot be told, or has over 100,000 parts.
+    """Hash a thing as far as a fraction of a second allows: of a tensor above 256 MiB
+    evenly chosen bytes. The hash is empty if the thing cannot be hashed, or has over
+    100,000 parts.
     """
     try:
         return _Fingerprint("potential", _PARTS, _BYTES).of(thing).hex()
-    except Exception:  # of whatever somebody's objects do
+    except Exception:  # a user's object may raise anything
         return ""
 
 
@@ -68,9 +70,10 @@ class _Fingerprint:
 
     def __init__(self, name: str, parts: float = inf, size: float = inf):
         self.name, self.parts, self.size = name, parts, size
-        # with the things, lest another one gets the identity of one that is gone
+        # The things are kept, too, so that no new one gets the identity of a deleted
+        # one.
         self.known: dict[int, tuple[object, bytes]] = {}
-        self.depth: dict[int, int] = {}  # of the things that are not done yet
+        self.depth: dict[int, int] = {}  # the depth of the things that are not done yet
 
     def of(self, thing: object) -> bytes:
         kind, key = type(thing), id(thing)
@@ -78,8 +81,8 @@ class _Fingerprint:
         if kind in _PLAIN:
             digest.update(repr(thing).encode())
             return digest.digest()
-        # a function that calls itself, or an object that knows its owner: so many
-        # levels above
+        # This is a function that calls itself, or an object that refers to its owner:
+        # so many levels above.
         if key in self.depth:
             levels = len(self.depth) - self.depth[key]
             return hashlib.sha256(b"above %d" % levels).digest()
@@ -98,7 +101,7 @@ class _Fingerprint:
         return self.known[key][1]
 
     def content(self, thing: Any) -> tuple[Any, Sequence]:
-        """Give the bytes of a thing, and the other things of which it consists."""
+        """Return the bytes of a thing, and the other things of which it consists."""
         kind = type(thing)
         if issubclass(kind, Tensor) and thing.layout is torch.strided:
             plain = thing.detach().resolve_conj().resolve_neg().contiguous()
@@ -127,19 +130,22 @@ class _Fingerprint:
             return self.of_module(thing)
         if isinstance(thing, type):
             return self.of_class(thing)
-        if hasattr(thing, "__wrapped__"):  # of functools.cache, a static method
+        if hasattr(thing, "__wrapped__"):  # a static method or functools.cache wraps it
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
 
     def some(self, numbers: np.ndarray) -> np.ndarray:
-        """Choose some of too many bytes, at an odd distance: all bytes of a number."""
+        """Choose some of too many bytes, at an odd distance, so that all bytes of a
+        number occur.
+        """
         if len(numbers) > self.size:
             numbers = numbers[:: len(numbers) // 2**16 | 1].copy()
         return numbers
 
     def of_function(self, function: types.FunctionType) -> Sequence:
-        """List a function's source, its defaults and attributes, and what it encloses
-        or reads of the globals of its module, and of other modules of the user's own.
+        """List a function's source, its defaults and attributes, and the variables that
+        it encloses or reads from the globals of its module and of other modules of the
+        user's own.
         """
         empty, free = types.CellType(), function.__code__.co_freevars
         cells = zip(free, function.__closure__ or (), strict=True)
@@ -165,8 +171,8 @@ class _Fingerprint:
         return Path(str(module.__file__)).read_bytes(), (module.__name__,)
 
     def of_class(self, kind: type) -> tuple[bytes, Sequence]:
-        """Give its name, and unless that stands for it its bases, its functions and its
-        constants.
+        """Return a class's name and, unless the name stands for it, its bases,
+        functions and constants.
         """
         name = f"{kind.__module__}.{kind.__qualname__}".encode()
         if _is_installed(kind.__module__):
@@ -176,23 +182,24 @@ class _Fingerprint:
         return name, (kind.__bases__, own)
 
     def of_object(self, thing: object) -> tuple[bytes, Sequence]:
-        """Give the parts from which ``pickle`` would make a thing anew, but for those
+        """Return the parts from which ``pickle`` would make a thing anew, without those
         that are only derived from others.
         """
         if hasattr(thing, "__next__"):
-            raise self.cannot_tell(thing)  # it changes when it is used
+            raise self.cannot_tell(thing)  # an iterator changes when it is used
         reduce = copyreg.dispatch_table.get(type(thing))
         try:
             recipe = reduce(thing) if reduce else thing.__reduce_ex__(4)
         except Exception as error:
             raise self.cannot_tell(thing) from error
-        if isinstance(recipe, str):  # known by its name
+        if isinstance(recipe, str):  # the name stands for the thing
             return f"{getattr(thing, '__module__', None)}.{recipe}".encode(), ()
         function, arguments, state, items, pairs, *_ = (*recipe, None, None, None)
         if isinstance(state, dict):
             kept = [name for name in state if not _is_derived(type(thing), name)]
             state = {name: state[name] for name in sorted(kept, key=str)}
-            # of a module all its plain values, for nobody tells which are read
+            # All plain values of a module count, because it is unknown which of them
+            # are read.
             modules = (vars(x) for x in state.values() if _is_own_module(x))
             plain = [
                 (name, x)
@@ -219,7 +226,7 @@ def _is_derived(kind: type, name: Any) -> bool:
 
 
 def _is_pythons(name: str, member: object) -> bool:
-    """Tell whether Python itself made a member of a class, of a data class too."""
+    """Tell whether Python itself made a member of a class or of a data class."""
     if isinstance(member, types.FunctionType):
         return member.__code__.co_filename in _GENERATED
     return name.startswith("__") or name == "_abc_impl"
@@ -227,13 +234,13 @@ def _is_pythons(name: str, member: object) -> bool:
 
 @functools.cache
 def _is_installed(module: str | None) -> bool:
-    """Tell whether the name of a module stands for its code: this package, the standard
-    library and what pip installed.
+    """Tell whether the name of a module stands for its code: true for this package, the
+    standard library and packages that pip installed.
     """
     package = str(module).partition(".")[0]
     if package in ("sgmc", *sys.stdlib_module_names):
         return True
-    if package == "__main__":  # whose file may be the one that starts a notebook
+    if package == "__main__":  # its file may be the one that starts a notebook
         return False
     file = Path(getattr(sys.modules.get(package), "__file__", None) or "")
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
@@ -244,8 +251,8 @@ def _is_own_module(thing: object) -> bool:
 
 
 def _members(source: str, scope: dict[str, Any]) -> list[tuple[str, Any]]:
-    """List what a source reads of modules of the user's own, such as ``settings.SCALE``
-    with its value, which need not be that of the file.
+    """List the values that a source reads from modules of the user's own, such as
+    ``settings.SCALE``, whose value need not be that of the file.
     """
     found, nodes = {}, list(ast.walk(ast.parse(source)))
 
@@ -255,7 +262,7 @@ def _members(source: str, scope: dict[str, Any]) -> list[tuple[str, Any]]:
         owner = value_of(node.value) if isinstance(node, ast.Attribute) else None
         return vars(owner).get(node.attr) if _is_own_module(owner) else None
 
-    for node in nodes:  # modules that the function itself imports
+    for node in nodes:  # the function itself may import modules
         if isinstance(node, ast.Import):
             for each in node.names:
                 name = each.name if each.asname else each.name.partition(".")[0]
@@ -302,7 +309,8 @@ def _source(function: types.FunctionType) -> str:
         and min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
         == code.co_firstlineno
     ]
-    if len(found) > 1:  # lambdas in a line: the last that begins where the code does
+    if len(found) > 1:
+        # of several lambdas in a line the last that begins where the code does
         first = min((line, start) for line, _, start, end in code.co_positions() if end)
         begin = lambda node: (node.body.lineno, node.body.col_offset)
         found = [max((node for node in found if begin(node) <= first), key=begin)]

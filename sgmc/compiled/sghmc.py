@@ -12,8 +12,9 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.noise import OnlineNoise
 
-_AT_MOST = 16  # potentials and forms of tensors for which a kernel is compiled
-_NEEDED = (  # to trace a gradient, and to compile it
+# the number of potentials and shapes of tensors for which a kernel is compiled
+_AT_MOST = 16
+_NEEDED = (  # a gradient is traced and compiled with them
     "a potential whose gradient is a formula of tensor operations, without Python that "
     "depends on their values: take SGHMC",
     "a C++ compiler that works here, such as g++ with Python's headers, and a gradient "
@@ -83,18 +84,20 @@ class CompiledSGHMC(SGHMC):
                 replaced = tree_map_only(Tensor, lambda _: next(left), given)
                 SGHMC.trajectory(self, potential, *replaced, noise=noise)
 
-            _ = self._mass.inverse, self._damping  # numbers, before tensors are traced
+            # Numbers are kept before tensors are traced, so that no other things get
+            # their identities.
+            _ = self._mass.inverse, self._damping
             # things are kept, so that nothing else gets their identities
             self._compiled[key] = _compile(steps, tensors), things
         self._compiled[key][0](*tensors)
 
 
 def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
-    """Compile a function of tensors that it overwrites by PyTorch's Inductor, whole or
-    not at all.
+    """Compile a function of tensors that it overwrites by PyTorch's Inductor, in one
+    piece or not at all.
     """
-    # Not by torch.compile, whose every call checks again all that it saw on its
-    # way, and takes as long as a hundred steps.
+    # torch.compile would check everything again at every call, which takes as long as a
+    # hundred steps.
     from torch._inductor import compile as compile_graph
     from torch.fx.experimental.proxy_tensor import make_fx
 

@@ -1,1 +1,3 @@
-"""The loop over a kernel, and what checks a run before it starts and after it ends."""
+"""The loop over a kernel, and the checks of a run before it starts and after it
+ends.
+"""

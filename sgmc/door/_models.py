@@ -1,5 +1,5 @@
-"""What is looked at of a model before a run starts: its energy and its gradients near
-the start, the minibatches of its rule, and the densities of some examples of its data.
+"""Checks of a model before a run starts: of its energy and its gradients near the
+start, the minibatches of its rule, and the densities of some examples of its data.
 """
 
 import math
@@ -24,7 +24,7 @@ _LOOKED_AT, _MANY = 2**16, 2**24
 
 def check_methods(potential: Potential) -> None:
     """Raise a ValueError if a potential writes a method that kernels do not call, so
-    that its noise would be lost in silence.
+    that its noise would be lost without notice.
     """
     for name in ("stochastic_gradient", "gradient_and_noise_variance"):
         if getattr(type(potential), name) is not getattr(Potential, name):
@@ -61,7 +61,7 @@ def check_model(
             )
         near, energy = within(potential.energy, position, generator)
         if energy is None or not energy.isfinite().all():
-            return  # at the start itself, which is for the kernel to refuse or not
+            return  # the kernel judges the start itself
         if not agree(attempt(potential.energy, near.clone()), energy):
             raise ValueError(
                 "the potential's energy is not the same when it is computed twice at "
@@ -88,7 +88,7 @@ def check_model(
             )
     try:
         expected = differentiate(potential.energy, near)[1]
-    except RuntimeError:  # it cannot be differentiated
+    except RuntimeError:  # the energy cannot be differentiated
         return
     if not expected.isfinite().all():
         return
@@ -111,8 +111,8 @@ def _check_slope(
     parts: int,
 ) -> None:
     """Raise a ValueError if in most chains the energy changes along two directions, in
-    all coordinates or in a part of them, otherwise than by half of what differentiation
-    says.
+    all coordinates or in a part of them, otherwise than differentiation says, by more
+    than half.
 
     Coarse, so that rounding and kinks do not count; what differentiation does not see
     changes the gradient wholly.
@@ -123,7 +123,7 @@ def _check_slope(
     coordinates = torch.arange(position.shape[1], device=position.device)
     pieces = coordinates.tensor_split(min(parts, len(coordinates))) if parts > 1 else ()
     for piece in (coordinates, *pieces):
-        for length in (1.0, 0.25):  # a kink is beyond the second, or in another place
+        for length in (1.0, 0.25):  # a kink lies beyond the second length, or elsewhere
             step = torch.zeros_like(position)
             way = (1 + position.abs()) * normal_like(position, generator)
             step[:, piece] = way[:, piece]
@@ -149,8 +149,8 @@ def _check_slope(
 
 
 def attempt(function: Callable[..., Result], *given: Any) -> Result | None:
-    """Call a function, without gradients, at a position that may be no good one: None
-    if it fails there.
+    """Call a function, without gradients, at a position that may be invalid; return
+    None if it fails there.
     """
     try:
         with torch.no_grad():
@@ -162,8 +162,8 @@ def attempt(function: Callable[..., Result], *given: Any) -> Result | None:
 def within(
     function: Callable[[Tensor], Any], position: Tensor, generator: Generator
 ) -> tuple[Tensor, Any]:
-    """Look near a position ``(chains, dim)`` for a place where all that a function
-    gives is finite, not as far as beyond the end of a support: the place, at last the
+    """Search near a position ``(chains, dim)`` for a place where a function gives only
+    finite numbers, not beyond the end of a support: return the place, in the end the
     position itself, and what the function gave there, or None if it failed.
 
     Example:
@@ -186,8 +186,8 @@ def check_minibatches(
     potential: Potential, position: Tensor, generator: Generator
 ) -> None:
     """Raise a ValueError if ∇Ũ(θ; ω) is not ∇U(θ) on average near a position ``(chains,
-    dim)``, along ∇U(θ), where that is long: by eight minibatches, and by 64 if these
-    are three standard errors off.
+    dim)``, along ∇U(θ), where that is long: eight minibatches are averaged, and 64 if
+    these are three standard errors off.
 
     It must be off by a quarter and by eight standard errors, which chance does less
     than once in a million times, unless examples that none of them has hold so much.
@@ -197,7 +197,7 @@ def check_minibatches(
     direction = (1 + position.abs()) * normal_like(position, generator)
     for distance in (10.0, 0.1):
         place = position + distance * direction
-        # None too beyond a support, or without an energy
+        # The result is None beyond a support, or without an energy, too.
         error = attempt(_minibatch_error, potential, place, generator)
         if error is not None:
             raise ValueError(
@@ -210,7 +210,7 @@ def check_minibatches(
 def _minibatch_error(
     potential: Potential, place: Tensor, generator: Generator
 ) -> float | None:
-    """Give the mean of ∇Ũ·∇U/|∇U|² at a place, None if it may be one."""
+    """Compute the mean of ∇Ũ·∇U/|∇U|² at a place; None if it may be one."""
     exact, ratios = potential.gradient(place), []
     mean = math.nan
     for number, limit in ((8, 3.0), (64, 8.0)):
@@ -228,15 +228,15 @@ def _minibatch_error(
 def check_posterior(
     posterior: DataPotential, position: Tensor, generator: Generator
 ) -> None:
-    """Look at the data, at the rule and a minibatch, and at the densities of some
-    examples from all over the data.
+    """Check the data, the rule and a minibatch, and the densities of some examples from
+    all over the data.
 
     Raises:
-        ValueError: if the data were changed since the posterior was made, a density
-            is zero at the position ``(chains, dim)``, where gradients alone would not
-            lead back into the support, an example's likelihood depends on the others
-            of its minibatch or on their order, a gradient is not that of log p(θ) and
-            N/n times the log-likelihood, parameters that change the likelihood have no
+        ValueError: if the data were changed since the posterior was made, a density is
+            zero at the position ``(chains, dim)``, where gradients alone would not lead
+            back into the support, an example's likelihood depends on the others of its
+            minibatch or on their order, a gradient is not that of log p(θ) and N/n
+            times the log likelihood, parameters that change the likelihood have no
             gradient, or the minibatch rule is invalid, or not uniform.
     """
     if posterior.versions not in (None, versions(posterior.data)):
@@ -245,7 +245,7 @@ def check_posterior(
             "it anew, and change data first, or a clone() of them"
         )
     own = type(posterior).draw_minibatches is not DataPotential.draw_minibatches
-    if own:  # whose gradients may weigh its examples
+    if own:  # its gradients may weight its examples
         check_minibatches(posterior, position, generator)
     elif not posterior.takes_all_data:
         seed, total = generator.initial_seed(), posterior.num_examples
@@ -278,13 +278,13 @@ def check_posterior(
     near, found = within(densities, position, generator)
     again = attempt(densities, near)
     if not (again and found and all(map(agree, again, found))):
-        return  # random, which a look at the energy says
+        return  # the energy's own check reports randomness
     _check_order(posterior, near[:1], few)
     _check_scale(posterior, near, few, None)
     if not (own or posterior.takes_all_data):
         minibatch = posterior.draw_minibatches(near, generator, 0)[0]
         _check_scale(posterior, near, few, minibatch)
-    # None too beyond a support
+    # The result is None beyond a support, too.
     names = attempt(_blind, posterior, near, few, generator)
     if names is not None:
         raise ValueError(
@@ -296,8 +296,8 @@ def check_posterior(
 
 
 def _check_order(posterior: DataPotential, position: Tensor, few: Batch) -> None:
-    """Raise a ValueError if log p(xᵢ | θ) at a position ``(1, dim)`` depends on
-    which examples are before and behind it.
+    """Raise a ValueError if log p(xᵢ | θ) at a position ``(1, dim)`` depends on the
+    order of the examples.
     """
 
     def of(change: Callable[[Tensor], Tensor]) -> Tensor:
@@ -311,7 +311,7 @@ def _check_order(posterior: DataPotential, position: Tensor, few: Batch) -> None
         halves = torch.cat([of(lambda x, cut=cut: x[:, cut]) for cut in cuts])
     hows = ("in another order", turned), ("among half as many", halves)
     for where, other in hows:
-        # of fewer the arithmetic of a module may be another, and its rounding
+        # With fewer examples a module may use other arithmetic, and round otherwise.
         if not agree(other, among):
             place = int((other - among).abs().argmax())
             raise ValueError(
@@ -329,7 +329,7 @@ def _check_scale(
 ) -> None:
     """Raise a ValueError unless energy and gradient of a minibatch, or of a few
     examples at the scale 2, are those of −log p(θ) − scale·Σ log p(xᵢ | θ): at the
-    scale 1 what forgets it looks right.
+    scale 1 a model that omits it looks right.
     """
     number = (few[0] if minibatch is None else minibatch).shape[1]
     scale = 2.0 if minibatch is None else posterior.num_examples / number
@@ -343,13 +343,13 @@ def _check_scale(
 
     def both() -> tuple[Tensor, ...]:
         found = [each(*given) for each in of]
-        # one copy of the minibatch at a time
+        # This keeps one copy of the minibatch at a time.
         batch = few if minibatch is None else posterior.gather(minibatch)
         by_parts = lambda x: DataPotential._energy_of(posterior, x, batch, scale)
         return *found, *differentiate(by_parts, position)
 
     values = attempt(both)
-    if values is None:  # beyond a support, or it has no derivative
+    if values is None:  # the place is beyond a support, or has no derivative
         return
     energy, gradient, right, expected = values
     same = agree(energy, right) and agree(gradient, expected, root=3)
@@ -369,9 +369,9 @@ def _check_scale(
 def _blind(
     posterior: DataPotential, position: Tensor, few: Batch, generator: Generator
 ) -> list[Any] | None:
-    """Name the parameters along which in most chains the likelihood changes, though
-    the gradient has no likelihood in them at both ends of the way; None if there
-    are none.
+    """Name the parameters along which in most chains the likelihood changes, although
+    their gradient has no likelihood in it at both ends of the way; None if there are
+    none.
 
     At the shortest way a unit that a rectifier has switched off, or a threshold,
     stays on its side, but for one chain alone in 10⁴; what is switched on has a
@@ -380,8 +380,8 @@ def _blind(
 
     def blind(position: Tensor) -> Tensor:
         one, many = (posterior._gradient_of(position, few, x) for x in (1.0, 2.0**20))
-        # those of examples may cancel exactly, as of a bias where as many are taken
-        # for another class as the other way round: so with weights, too
+        # The examples' gradients may cancel exactly, as of a bias where as many are
+        # wrong one way as the other way round, so they are added with weights, too.
         apart = lambda x: (
             (posterior.log_likelihoods(x, few) * weights).sum(-1) + 0 * x.sum(-1)
         )
@@ -406,7 +406,7 @@ def _blind(
             unseen = still
         if not changed:
             return None
-    # by names, of a model that has some
+    # A model with names cuts its parameters by name.
     cut = getattr(posterior, "parameters_of", None)
     cut = cut or getattr(getattr(posterior, "parameters", None), "cut", None)
     places = torch.arange(len(unseen), device=unseen.device)
@@ -422,9 +422,10 @@ def check_rule(
     seed: int,
     data: Sequence[Tensor] = (),
 ) -> None:
-    """Raise a ValueError if a rule gives minibatches of another shape, or all chains
-    the same one, where chance does not, or chooses some examples more often than others
-    (:func:`check_uniform`), which those of :mod:`sgmc.minibatches` do not.
+    """Raise a ValueError if a rule gives minibatches of another shape, or the same
+    minibatch to all chains where chance does not, or chooses some examples more often
+    than others (:func:`check_uniform`); the rules of :mod:`sgmc.minibatches` need no
+    check.
     """
     name = f"minibatches: {type(rule).__name__}.indices"
     drawn = rule.indices(num_examples, batch_size, 2, seed, 0)
@@ -459,14 +460,15 @@ def check_uniform(
     to a uniform rule less than once in a million times.
     """
     number = min(2_000, max(400, 40 * num_examples // batch_size))
-    # far apart, for neighbours may have the same minibatch, or belong to one pass
+    # The steps are far apart, because neighbours may have the same minibatch, or belong
+    # to one epoch.
     steps = counter_based(seed, _COUNTED, 0).integers(2**31, size=number).tolist()
     given = num_examples, batch_size, 2, seed
     try:
         drawn = torch.stack([rule.indices(*given, step)[0] for step in steps])
-    except LookupError:  # a rule for fewer steps
+    except LookupError:  # the rule may be for fewer steps
         return
-    found: dict[float, str] = {}  # by how far it is off
+    found: dict[float, str] = {}  # sorted by the size of the error
     keys = {"their place": torch.arange(num_examples)} | {
         f"tensor {number} of the data": _keys(x)
         for number, x in enumerate(data)
@@ -478,7 +480,8 @@ def check_uniform(
         sizes = tenths.bincount(minlength=10) / num_examples * batch_size
         cells = tenths[drawn] + 10 * torch.arange(number)[:, None]
         came = cells.flatten().bincount(minlength=10 * number).view(-1, 10).double()
-        mean, variance = came.mean(0), came.var(0) + sizes  # at least that of chance
+        # the variance is at least that of chance
+        mean, variance = came.mean(0), came.var(0) + sizes
         off = (mean - sizes).abs()
         odd = (off > 0.1 * sizes) & (off > 7 * (variance / number).sqrt())
         for place in odd.nonzero().flatten().tolist():
@@ -489,7 +492,8 @@ def check_uniform(
             )
     expected = drawn.numel() / num_examples  # of each example
     counts = drawn.flatten().bincount(minlength=num_examples).double()
-    # Chernoff's bound of a count's tail, for a sum of independent ones of 0 and 1
+    # Chernoff's inequality bounds a count's tail, for a sum of independent variables 0
+    # and 1.
     tail = torch.special.xlogy(counts, counts / expected) - counts + expected
     place = int(tail.argmax())
     if tail.max() > math.log(1e7 * num_examples):
@@ -507,7 +511,8 @@ def check_uniform(
 
 def few_examples(posterior: Any) -> Batch:
     """Gather some examples from all over the data, tensors ``(1, m, ...)``, on which a
-    look at the model costs little (:func:`spread`); nothing without data."""
+    check of the model costs little (:func:`spread`); None without data.
+    """
     if not isinstance(posterior, DataPotential):
         return ()
     most = max(4, min(32, posterior.batch_size or posterior.num_examples))
@@ -516,8 +521,8 @@ def few_examples(posterior: Any) -> Batch:
 
 
 def on_few_examples(potential: Any) -> Potential:
-    """Give one of the same form on which a look at the model costs little: of one with
-    data that on some examples from all over them.
+    """Return a potential of the same form on which a check of the model costs little:
+    if it has data, with some examples from all over them.
     """
     few = few_examples(potential)
     return OnBatch(potential, few, 1.0) if few else potential
@@ -550,7 +555,7 @@ def spread(data: Sequence[Tensor], most: int) -> Tensor:
 
 
 def _keys(x: Tensor) -> Tensor:
-    """Make a number of each example of a tensor that tells it from others: ``(N,)``."""
+    """Give each example of a tensor a number that distinguishes it: ``(N,)``."""
     x = x.detach()[:, None].flatten(1).float()
     weights = torch.arange(1.0, x.shape[1] + 1, device=x.device).sqrt()
     return (x * weights).sum(1).nan_to_num().cpu()

@@ -1,4 +1,4 @@
-"""What comes out of a run, and the way from there to files and to ArviZ."""
+"""The draws of a run, and their way to files and to ArviZ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +14,7 @@ from sgmc.matrices import in_double
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of a run, with what is needed to know where they came from.
+    """The draws of a run, with the settings that made them.
 
     Attributes:
         samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions
@@ -27,7 +27,7 @@ class Draws:
         thinning: number of calls of the kernel from one draw to the next.
         seconds: wall-clock time of the run.
         complete: whether all the draws asked for are there.
-        potential: a fingerprint of the run's potential; empty where none is known.
+        potential: a fingerprint of the run's potential; empty where it has none.
 
     Example:
         >>> from sgmc.kernels import HMC
@@ -67,7 +67,7 @@ class Draws:
                 )
 
     def by_name(self, name: str = "") -> dict[str, Tensor]:
-        """Give the samples by name; a single tensor gets the given one."""
+        """Return the samples by name; a single tensor gets the given name."""
         return self.samples if isinstance(self.samples, dict) else {name: self.samples}
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Draws:
 
         Raises:
             ValueError: with no draws, one chain alone, several tensors and no choice,
-                or a function that gives something else.
+                or a function that returns something else.
         """
         values = self._values(function)
         chains = values.shape[1]
@@ -121,7 +121,7 @@ class Draws:
                 f"{sorted(self.statistics)}, but it is {weights!r}"
             )
         values = self._values(function)
-        # such as what is true of a draw
+        # The values may be truths.
         values = values if values.is_floating_point() else in_double(values)
         weight = in_double(self.statistics[weights]).to(values)
         right = (weight >= 0).all() and (weight.sum(0) > 0).all()
@@ -154,7 +154,7 @@ class Draws:
 
     def save(self, path: str | Path) -> None:
         """Write everything to one file with a checksum, which :meth:`load` reads, in
-        one stroke: an older file is there until this one is whole.
+        one stroke: an older file stays until this one is complete.
 
         Raises:
             ValueError: if the path cannot be a file's.
@@ -175,7 +175,8 @@ class Draws:
 
     @classmethod
     def load(cls, path: str | Path) -> "Draws":
-        """Read what :meth:`save` wrote, onto the CPU; no code in the file is run.
+        """Read a file that :meth:`save` wrote, onto the CPU; no code in the file is
+        run.
 
         Raises:
             ValueError: if the file holds no draws, or was damaged or changed.
@@ -198,7 +199,7 @@ class Draws:
 
     @classmethod
     def pool(cls, runs: Sequence["Draws"]) -> "Draws":
-        """Put the chains of several runs beside each other.
+        """Put the chains of several runs side by side.
 
         Raises:
             ValueError: if they have another potential, kernel, length, warm-up or
@@ -284,8 +285,8 @@ class Draws:
             dims: the names of the dimensions of each variable, chain and draw apart.
 
         Raises:
-            ValueError: if the samples are no positions of such a posterior, or a
-                function gives something else.
+            ValueError: if the samples are not positions of such a posterior, or a
+                function returns something else.
 
         Example:
                 >>> draws = Draws(

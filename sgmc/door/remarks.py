@@ -1,6 +1,6 @@
-"""What the samples of a run say against it, whatever the kernel: chains that stand
-still, do not agree, grow, left the support, or are too wide or too narrow for their
-target; and before a run, that a noise estimate does not suit its minibatches.
+"""Warnings about samples, whatever the kernel: chains that stand still, do not agree,
+grow, left the support, or are too wide or too narrow for their target; and before a
+run, that a noise estimate does not suit its minibatches.
 """
 
 import math
@@ -18,14 +18,16 @@ from sgmc.noise import OnlineNoise
 from sgmc.potentials import ERRORS, Potential
 from sgmc.randomness import derived_seed
 
-# steps of a chain that stands still, samples of one alone; samples of one that is
-# compared with others, or whose width is looked at
+# So many steps show that a chain stands still, and so many samples judge one chain
+# alone; so many samples suffice to compare chains, or to measure their width.
 MANY, LEAST = 100, 20
-# of R̂ (Gelman and Rubin, 1992), for many samples, and for few or for one chain
+# R̂ (Gelman and Rubin, 1992) may be at most the first with many samples, and the
+# second with few samples or one chain.
 LIMIT, COARSE = 1.1, 1.5
-# parts of a run or of a chain; by how much steps grow from the first to the last
+# A run or a chain is cut into so many parts, and its steps may grow so much from the
+# first to the last.
 PARTS, GROWN = 10, 10.0
-_CHAINS = 20  # in which a minibatch rule is looked at
+_CHAINS = 20  # the number of chains in which a minibatch rule is checked
 LONGER = "Take more samples, a longer warm_up, or a kernel that moves further"
 
 
@@ -47,7 +49,7 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
 def remark_disagreement(
     samples: dict[str, Tensor], start: Tensor | None = None
 ) -> list[str]:
-    """Say where chains disagree, in place or in width, and whether they stay in
+    """Report where chains disagree, in place or in width, and whether they stay in
     separate places: R̂ > 1.1, or 1.5 with fewer than a hundred samples, and for the
     halves of one chain alone, which are compared from a hundred samples on.
 
@@ -95,9 +97,10 @@ def remark_disagreement(
 
 
 def _separate(values: Tensor, start: Tensor | None) -> str:
-    """Say which chains ``(num_samples, chains)`` stay in one place and which in
+    """Report which chains ``(num_samples, chains)`` stay in one place and which in
     another, if there is a gap between them, whether they are still near their starts
-    ``(chains,)``, and what may help."""
+    ``(chains,)``, and what may help.
+    """
     means, where = values.mean(0), ""
     gap, last = means.sort().values.diff().max(0)
     if gap > 3 * values.var(0).mean().sqrt():
@@ -130,9 +133,9 @@ def name_chains(which: Tensor) -> str:
 
 
 def remark_growth(samples: Tensor) -> list[str]:
-    """Say if chains ``(num_samples, chains, dim)`` grow without end: if the distances
-    from one sample to the next are longer in every tenth of the run than in the one
-    before, and in the last more than ten times as long as in the first.
+    """Report whether chains ``(num_samples, chains, dim)`` grow without end: the
+    distances from one sample to the next are longer in every tenth of the run than in
+    the one before, and in the last more than ten times as long as in the first.
 
     Distances are those of the coordinate and chain that move farthest, on a logarithmic
     scale, so that no value dominates, and of neighbouring samples, whose width does not
@@ -164,9 +167,10 @@ def remark_growth(samples: Tensor) -> list[str]:
 def remark_target(
     kernel: Kernel, potential: Potential, samples: Tensor, seed: int
 ) -> list[str]:
-    """Say if the second half of a run's samples ``(num_samples, chains, dim)`` grows,
-    left the support of its target, or is too wide or too narrow for it, by at most two
-    hundred further gradients."""
+    """Report whether the second half of a run's samples ``(num_samples, chains, dim)``
+    grows, left the support of its target, or is too wide or too narrow for it, by at
+    most two hundred further gradients.
+    """
     from sgmc.diagnostics import virial_products
 
     half = samples[len(samples) // 2 :]
@@ -183,7 +187,7 @@ def remark_target(
             near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
             outside = [~few.energy(theta).isfinite() for theta in near]
         except ERRORS:
-            outside = []  # a potential without an energy
+            outside = []  # the potential may have no energy
         if any(each.any() for each in outside):
             share = float(torch.stack(outside).double().mean())
             return [
@@ -199,12 +203,13 @@ def remark_target(
         try:
             products = virial_products(potential, chosen, generator, temperature)
         except ERRORS:
-            return []  # a potential without a gradient
+            return []  # the potential may have no gradient
         cause = partial(noise_cause, kernel, potential, chosen[-1], generator)
         if found := remark_virial(products, chosen, cause):
             return found
         why, hot = cause(None)
-    hot = hot and rule_order(potential) != "passes"  # whose noise nearly cancels
+    # the noise of an epoch nearly cancels
+    hot = hot and rule_order(potential) != "passes"
     return [f"the samples are too wide: {why}"] * hot
 
 
@@ -213,8 +218,9 @@ def remark_virial(
     samples: Tensor,
     cause: Callable[[int | None], tuple[str, bool]] = lambda place: ("", False),
 ) -> list[str]:
-    """Say if the means of :func:`sgmc.diagnostics.virial_products` ``(num_samples,
-    chains, dim)`` are off, over all coordinates or in some, and name the worst.
+    """Report whether the means of :func:`sgmc.diagnostics.virial_products`
+    ``(num_samples, chains, dim)`` are off, over all coordinates or in some, and name
+    the worst.
 
     Both looks together give a false alarm in one run of a million.
 
@@ -248,7 +254,7 @@ def remark_virial(
     size, remedy = "wide", cause(place)[0] or "Halve the step_size, and compare"
     if mean < 1:
         size, remedy = "narrow", f"{LONGER}; then halve the step_size, and compare"
-    if not mean >= -error:  # NaN where it has grown beyond all numbers
+    if not mean >= -error:  # NaN means that it has grown beyond all numbers
         remedy = "U falls outwards: the sign may be wrong, or a prior missing"
     return [
         f"the samples are too {size}{where}: the mean of {what} is {mean:.3g} ± "
@@ -263,16 +269,17 @@ def noise_cause(
     generator: Generator,
     place: int | None,
 ) -> tuple[str, bool]:
-    """Say what a minibatch at a position ``(chains, dim)`` tells of a kernel's friction
-    and fixed noise estimate in a coordinate, or averaged over all, if samples are too
-    wide; and whether they must be, for the noise is twice the friction."""
+    """Report what a minibatch at a position ``(chains, dim)`` shows of a kernel's
+    friction and fixed noise estimate in a coordinate, or averaged over all, if samples
+    are too wide; and whether they must be, because the noise is twice the friction.
+    """
     step_size, friction = (getattr(kernel, x, None) for x in ("step_size", "friction"))
     if not isinstance(step_size, float) or friction is None:
         return "", False
     kind = "scalar" if place is None else "diagonal"
     try:
         variance = potential.gradient_and_noise_variance(position, generator, kind)[1]
-    except ERRORS:  # a potential that does not know its noise
+    except ERRORS:  # the potential may not estimate its noise
         return "", False
 
     def entry(matrix: Any) -> float:
@@ -282,7 +289,7 @@ def noise_cause(
         return float(diagonal.mean() if place is None else each[place])
 
     noise = 0.5 * step_size * entry(variance.mean(0))
-    # B̂ may be up to TC
+    # B̂ may be up to TC.
     friction = entry(friction) * getattr(kernel, "temperature", 1.0)
     estimate: Any = getattr(kernel, "noise_estimate", OnlineNoise())
     known = noise if isinstance(estimate, OnlineNoise) else entry(estimate)
@@ -298,9 +305,10 @@ def noise_cause(
 
 
 def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
-    """Say if a kernel subtracts the noise of independent minibatches from those of a
-    rule that chooses others by what came before."""
-    kernel = getattr(kernel, "kernel", kernel)  # of Gibbs
+    """Report whether a kernel subtracts the noise of independent minibatches although
+    its rule chooses minibatches by the previous ones.
+    """
+    kernel = getattr(kernel, "kernel", kernel)  # the kernel may be inside Gibbs
     estimate: Any = getattr(kernel, "noise_estimate", 0.0)
     given = isinstance(estimate, OnlineNoise) or bool(Matrix(estimate).tensor.any())
     told = {
@@ -317,8 +325,8 @@ def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
 
 def rule_order(potential: Any) -> str:
     """Tell whether a potential's minibatch rule ``"passes"`` through the data, so that
-    no example comes twice in a while, or ``"holds"`` a minibatch for steps; else, or if
-    it has none, it is empty.
+    no example returns for a while, or ``"holds"`` a minibatch for several steps; else,
+    or if it has no rule, the word is empty.
 
     It is seen in the first steps of twenty chains, so many that among independent
     minibatches each chain would have an example twice, on average once or more: chance

@@ -1,5 +1,5 @@
-"""The loop of everything that runs long: a progress bar, a stop that loses nothing, and
-checkpoints.
+"""The loop of everything that takes long: a progress bar, a stop that loses nothing,
+and checkpoints.
 """
 
 import _thread
@@ -17,44 +17,48 @@ from tqdm import tqdm
 
 from sgmc.checks import check_instance
 
-PATIENCE = 2.0  # seconds that a step may go on after Ctrl-C
+PATIENCE = 2.0  # the seconds that a step may take after Ctrl-C
 
 
 class Job(Protocol):
-    """Work that is done step by step, and may be stopped and resumed."""
+    """Work that goes step by step, and may be stopped and resumed."""
 
     done: int  #: steps done so far
 
     def advance(self) -> None:
-        """Do one step more."""
+        """Take one more step."""
 
     def check(self) -> None:
-        """Raise an error if what was done is not worth going on with."""
+        """Raise an error if the work is not worth going on with."""
 
     def settings(self) -> Mapping[str, object]:
-        """Give all that the work depends on, by name; a change makes it another job."""
+        """Return everything on which the work depends, by name; a change makes it
+        another job.
+        """
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Give what is needed to go on: tensors, numbers, words and collections."""
+        """Return everything that is needed to go on: tensors, numbers, words and
+        collections.
+        """
         ...
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go back to what :meth:`state_dict` gave."""
+        """Go back to a state that :meth:`state_dict` returned."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Where a job is saved, such as :class:`sgmc.checkpoints.Checkpoint`."""
+    """A place in which a job is saved, such as :class:`sgmc.checkpoints.Checkpoint`."""
 
     every: float  #: seconds between two saves
 
     def open(self, settings: Mapping[str, object]) -> dict[str, Any] | None:
-        """Read what was saved of a job with these settings, if anything."""
+        """Read the saved state of a job with these settings, if there is one."""
         ...
 
     def save(self, content: dict[str, Any]) -> None:
-        """Save what :meth:`Job.state_dict` gives."""
+        """Save the result of :meth:`Job.state_dict`."""
 
 
 def drive(
@@ -81,7 +85,7 @@ def drive(
             job goes on from there.
         unit: what a step is called beside the progress bar.
         title: what stands before the progress bar.
-        kept: what someone who stops it is told to have.
+        kept: the results that a message promises after a stop.
         progress: whether to show a progress bar if it takes over two seconds: on
             standard error in a terminal, below the cell in a notebook, not in a file.
     """
@@ -91,7 +95,7 @@ def drive(
         example = 'sgmc.checkpoints.Checkpoint("run.pt")'
         check_instance("checkpoint", checkpoint, Store, example)
         patience = max(patience, checkpoint.every)
-        job.state_dict()  # what could not be saved is refused now
+        job.state_dict()  # a state that cannot be saved raises its error now
         _load(job, checkpoint)
     bar = _bar(progress, total, initial=job.done, unit=unit, desc=title)
     stop, begun = _Stop(patience), job.done
@@ -142,18 +146,18 @@ def _save(job: Job, checkpoint: Store | None) -> None:
 
 
 def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
-    shell = getattr(builtins, "get_ipython", lambda: None)()  # which IPython defines
-    if cell := hasattr(shell, "kernel"):  # of a notebook, where errors are red
+    shell = getattr(builtins, "get_ipython", lambda: None)()  # IPython defines it
+    if cell := hasattr(shell, "kernel"):  # a notebook prints errors in red
         labels["file"] = sys.stdout
     if not (progress and (cell or sys.stderr.isatty())):
-        labels["disable"] = True  # else as the environment says
+        labels["disable"] = True  # else the environment decides
     return tqdm(total=total, delay=2, leave=not cell, **labels)
 
 
 class _Stop:
     """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
-    present step; a second one, or Ctrl-C when patience ends, stops at once. At its end
-    SIGTERM goes to whom it was meant for.
+    present step; a second signal, or Ctrl-C when patience ends, stops at once. At its
+    end SIGTERM goes to its former handler.
     """
 
     def __init__(self, patience: float):
@@ -161,7 +165,7 @@ class _Stop:
         self.within, self.patience, self.old = False, patience, {}
 
     def __enter__(self) -> "_Stop":
-        # other threads do not get signals
+        # Other threads do not get signals.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self.old[number] = signal.signal(number, self.note)
@@ -173,7 +177,7 @@ class _Stop:
         self.signal = signal.SIGTERM if term else number
         if again:
             raise KeyboardInterrupt
-        if number == signal.SIGINT:  # this way takes no lock that the step may hold
+        if number == signal.SIGINT:  # this takes no lock that the step may hold
             _thread.start_new_thread(self.wait, ())
 
     def wait(self) -> None:
@@ -182,9 +186,9 @@ class _Stop:
             _thread.interrupt_main()
 
     def __exit__(self, *_) -> None:
-        self.within = False  # nobody waits any longer
+        self.within = False  # the wait is over
         for number, handler in self.old.items():
-            # None: not one of Python's
+            # The handler None means that it is not one of Python's.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         if self.signal == signal.SIGTERM:
             signal.raise_signal(signal.SIGTERM)

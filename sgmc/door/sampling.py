@@ -1,4 +1,4 @@
-"""The loop: chains, warm-up, thinning, and what is kept of them."""
+"""The loop: chains, warm-up, thinning, and the samples that are kept."""
 
 import math
 import time
@@ -26,18 +26,19 @@ from sgmc.kernels.base import Kernel
 from sgmc.potentials import ERRORS, Potential
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
-_CHECK_EVERY = 32  # steps between two looks for positions that are not finite
+_CHECK_EVERY = 32  # the number of steps between two checks that positions are finite
 # at most so many positions, and numbers in them, are kept beside what is collected
 _POSITIONS, _NUMBERS = 200, 2**25
 
 
 class DivergenceError(RuntimeError):
     """A chain's position is no longer finite, or the potential cannot be evaluated
-    there; ``draws`` holds what was drawn of all chains, NaN in one that broke from
+    there; ``draws`` holds the draws of all chains, with NaN in a chain that broke from
     there on.
     """
 
-    # without a default it could not be made anew in another process, from its message
+    # Without a default the error could not be made anew in another process, from its
+    # message.
     def __init__(self, message: str, draws: Draws | None = None):
         super().__init__(message)
         self.draws = draws
@@ -150,21 +151,22 @@ class _Run:
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state: Any = self.kernel.init(self.potential, self.start, self.generator)
         self.samples = {name: self.room(x) for name, x in self.collected().items()}
-        # at which draws a position was finite, as what is collected need not tell
+        # These are the draws at which a position was finite, which collected values
+        # need not show.
         form = self.num_samples, len(self.start) if self.collect else 0
         self.finite = self.start.new_ones(form, dtype=torch.bool)
-        # of each a tensor, or a list where it is one number for all chains
+        # Each entry is a tensor, or a list if there is one number for all chains.
         self.statistics: dict[str, Any] = {}
-        # with collect, those of every so many draws
+        # With collect the positions of every so many draws are kept.
         self.positions, self.stride = [], 1
 
     def advance(self) -> None:
-        """Take a step, and keep what a draw keeps if it ends in one."""
+        """Take a step, and keep the sample if a draw ends with it."""
         given = self.potential, self.state, self.generator
         try:
             self.state, info = self.kernel.step(*given)
         except ERRORS as error:
-            if self.done == 0:  # not where a chain went, but the call itself
+            if self.done == 0:  # the call itself is wrong, not where a chain went
                 raise
             raise self.divergence(
                 f"step {self.done + 1} failed with {type(error).__name__}: {error}\nIf "
@@ -186,7 +188,7 @@ class _Run:
 
     def remember(self, draw: int) -> None:
         """Keep the position of every draw, of every second one if these are too many,
-        of every fourth and so on, to be looked at at the end.
+        of every fourth and so on, for the checks at the end.
         """
         if draw % self.stride == 0:
             self.positions.append(self.state.position.clone())
@@ -194,7 +196,9 @@ class _Run:
             self.positions, self.stride = self.positions[::2], 2 * self.stride
 
     def collected(self) -> dict[str, Tensor]:
-        """Take what a draw keeps of the positions: one tensor has the empty name."""
+        """Take the kept values from the positions; a single tensor has the empty
+        name.
+        """
         position = self.state.position
         if self.collect is None:
             return {"": position}
@@ -209,11 +213,14 @@ class _Run:
         return kept
 
     def room(self, value: Any) -> Any:
-        """Make room for all draws of a value; a list if it is no tensor."""
+        """Allocate memory for all draws of a value; return a list if it is no
+        tensor.
+        """
         try:
             if isinstance(value, Tensor):
                 return value.new_empty((self.num_samples, *value.shape))
-        except (RuntimeError, TypeError) as error:  # of allocation, of a huge number
+        except (RuntimeError, TypeError) as error:
+            # allocation may fail, or the number be huge
             raise ValueError(
                 f"num_samples is {self.num_samples}, and memory has no room for so "
                 "many: take fewer, or keep less of each by collect"
@@ -225,7 +232,7 @@ class _Run:
         return max(0, self.done - self.warm_up) // self.thinning
 
     def kept(self, number: int) -> tuple[dict[str, Tensor], ...]:
-        """Give the first so many samples and statistics, as views."""
+        """Return the first so many samples and statistics, as views."""
         return tuple(
             {name: torch.as_tensor(value)[:number] for name, value in each.items()}
             for each in (self.samples, self.statistics)
@@ -233,7 +240,7 @@ class _Run:
 
     def draws(self) -> Draws:
         samples, statistics = self.kept(self.num_drawn)
-        # one number for all chains is repeated
+        # One number for all chains is repeated.
         form, device = (-1, len(self.start)), self.start.device
         by_chain = lambda x: (x if x.ndim > 1 else x[:, None].expand(form)).to(device)
         return Draws(
@@ -249,7 +256,7 @@ class _Run:
         )
 
     def remarks(self) -> list[str]:
-        """Say all that speaks against the draws."""
+        """List everything that speaks against the draws."""
         if self.num_drawn == 0:
             return []
         samples, start = self.kept(self.num_drawn)[0], self.start
@@ -258,7 +265,7 @@ class _Run:
         stuck = remark_stuck(start, self.state.position, self.done)
         if not (stuck and (self.state.position == start).all()):
             found += remark_target(self.kernel, self.potential, positions, self.seed)
-        # chains that never moved do not agree with the others
+        # Chains that never moved do not agree with the others.
         begun = None if self.collect else start
         return found + (stuck or remark_disagreement(samples, begun))
 
@@ -274,7 +281,7 @@ class _Run:
             )
 
     def divergence(self, message: str) -> DivergenceError:
-        """Make the error of a run that stops here, and NaN of the draws of each chain
+        """Make the error of a run that stops here, and set each chain's draws to NaN
         from its first position on that is not finite.
         """
         number = self.num_drawn
@@ -290,7 +297,7 @@ class _Run:
         )
 
     def settings(self) -> dict[str, object]:
-        # without num_samples: a run may be extended
+        # The number of samples is left out, because a run may be extended.
         names = [field.name for field in fields(self) if field.name != "num_samples"]
         return {name: getattr(self, name) for name in names}
 
@@ -346,8 +353,8 @@ def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -
 
 
 def learned(info: Any) -> dict[str, Any]:
-    """List what an info holds by name, and what it has from another kernel; what is
-    None is left out.
+    """List the values of an info by name, with those from an inner kernel; None is left
+    out.
     """
     found: dict[str, Any] = {}
     for name, value in zip(info._fields, info, strict=True):
@@ -377,7 +384,7 @@ def flatten(state: Any) -> list:
 
 
 def unflatten(leaves: list, like: Any) -> Any:
-    """Put a state together from what :func:`flatten` listed, in the form of another
+    """Assemble a state from the list that :func:`flatten` made, in the form of another
     state and on its device.
     """
     device = like.position.device

@@ -1,6 +1,4 @@
-"""What is checked once, before a run starts: its parts, and that a model means what it
-says.
-"""
+"""Checks before a run starts: its parts are valid, and its model agrees with itself."""
 
 import torch
 from torch import Generator, Tensor
@@ -11,7 +9,7 @@ from sgmc.potentials import Potential
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Raise a ValueError unless it is a kernel."""
+    """Raise a ValueError unless the value is a kernel."""
     check_instance("kernel", kernel, Kernel, "SGHMC(0.1, 3.0)")
 
 
@@ -20,7 +18,8 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     the potential's stochastic gradient there, its model or its data are not what they
     should be, or its own ``check`` says so.
     """
-    from sgmc.door import _models as models  # with posteriors, imported by a run
+    # It imports the posteriors, so only a run imports it.
+    from sgmc.door import _models as models
 
     check_instance("potential", potential, Potential, "one of sgmc.targets")
     check_seed("seed", seed)
@@ -31,9 +30,11 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"= {potential.dim}"
         )
     models.check_methods(potential)
-    # A generator of its own: a look at the gradient must not change the draws.
+    # This generator is separate, because a check of the gradient must not change the
+    # draws.
     generator = Generator(position.device).manual_seed(seed)
-    potential.check(position, generator)  # which may know why it is not finite
+    # the potential may report why it is not finite
+    potential.check(position, generator)
     if isinstance(potential, models.DataPotential):
         models.check_posterior(potential, position, generator)
     gradient: object = evaluate(
@@ -53,5 +54,5 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             "elsewhere, or correct the potential"
         )
     few = models.on_few_examples(potential)
-    # of data, the likelihood was looked at in each coordinate
+    # With data the likelihood has been checked in each coordinate already.
     models.check_model(few, position, generator, 128 if few is potential else 1)

@@ -1,4 +1,4 @@
-"""How to move: one Markov kernel a file, each a :class:`sgmc.kernels.base.Kernel`."""
+"""Markov kernels, one a file, each a :class:`sgmc.kernels.base.Kernel`."""
 
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.hmc import HMC

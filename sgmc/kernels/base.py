@@ -1,4 +1,4 @@
-"""What a kernel is."""
+"""The interface of a kernel."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -17,13 +17,13 @@ class _HasPosition(Protocol):
 
 
 State = TypeVar("State", bound=_HasPosition)
-StepSize = float | Callable[[int], float]  # or a schedule
+StepSize = float | Callable[[int], float]  # may be a schedule
 
 
 @runtime_checkable
 class Kernel(Protocol[State]):
-    """How a chain moves: a frozen dataclass of tuning parameters with three methods,
-    which many chains follow at once.
+    """A kernel that moves chains: a frozen dataclass of tuning parameters with three
+    methods, which many chains follow at once.
 
     A *state* is what a chain is: a NamedTuple of tensors and numbers, with the
     ``position`` ``(chains, dim)`` among them, all that a run needs to go on. An *info*
@@ -63,21 +63,25 @@ class Kernel(Protocol[State]):
     def step(
         self, potential: Potential, state: State, generator: Generator
     ) -> tuple[State, NamedTuple]:
-        """Make the next state, which may overwrite the old; say what was learned."""
+        """Make the next state, which may overwrite the old one; return it with
+        information about the step.
+        """
         ...
 
     def retarget(self, potential: Potential, state: State) -> State:
-        """Renew what a state knows of its potential when another takes its place."""
+        """Renew the parts of a state that depend on its potential when another
+        potential takes its place.
+        """
         return state
 
     def target_temperature(self) -> float | None:
-        """Give T of the density exp(−U/T) that the samples should have, 1 by default;
-        None if they are not meant to have one, such as while step sizes fall.
+        """Return T of the density exp(−U/T) that the samples should have, 1 by default;
+        None if they should have none, such as while step sizes fall.
         """
         return 1.0
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with a run by its statistics, a sentence each."""
+        """Report problems of a run by its statistics, a sentence each."""
         return []
 
 
@@ -96,8 +100,8 @@ class WithMass(Kernel[State]):
         return as_matrix(self.mass, "mass", positive=True)
 
     def check_matrices(self, **others: Tensor) -> None:
-        """Raise a ValueError unless the matrices are valid, and of one number of
-        coordinates, which the others, such as positions ``(chains, dim)``, have too.
+        """Raise a ValueError unless the matrices are valid and have one number of
+        coordinates, which the others, such as positions ``(chains, dim)``, share.
         """
         self._mass
         names = ("friction", "noise_estimate", "mass")
@@ -106,7 +110,7 @@ class WithMass(Kernel[State]):
 
 
 class WithFriction(WithMass[State]):
-    """Such a kernel with C."""
+    """A kernel with a mass and the friction C."""
 
     friction: MatrixLike
 
@@ -115,8 +119,8 @@ class WithFriction(WithMass[State]):
         return as_matrix(self.friction, "friction")
 
     def check_decay(self, step_size: float) -> None:
-        """Raise a ValueError unless all eigenvalues of εM⁻¹C are below 2, from where on
-        no step of Algorithm 2 is stable: r ← (1 − εCM⁻¹)r turns r round and does not
+        """Raise a ValueError unless all eigenvalues of εM⁻¹C are below 2, above which
+        no step of Algorithm 2 is stable: r ← (1 − εCM⁻¹)r reverses r and does not
         shorten it, and a force adds to that. On U = ½θᵀAθ a step is stable if and only
         if M − ½εC − ¼ε²A is positive definite.
         """
@@ -132,7 +136,9 @@ class WithFriction(WithMass[State]):
 
 
 class WithTemperature(WithMass[State]):
-    """Such a kernel with a temperature, whose step sizes may follow a schedule."""
+    """A kernel with a mass and a temperature, whose step sizes may follow a
+    schedule.
+    """
 
     step_size: StepSize
     temperature: float
@@ -143,7 +149,7 @@ class WithTemperature(WithMass[State]):
         self.check_matrices()
 
     def step_size_at(self, time: int) -> float:
-        """Give the step size, or that which the schedule has for a time."""
+        """Return the step size, or the schedule's step size at a time."""
         if not callable(self.step_size):
             return self.step_size
         step_size = self.step_size(time)
@@ -151,6 +157,6 @@ class WithTemperature(WithMass[State]):
         return step_size
 
     def target_temperature(self) -> float | None:
-        """Give T; None with a schedule of step sizes, or without noise."""
+        """Return T; None with a schedule of step sizes, or without noise."""
         fixed = not callable(self.step_size) and self.temperature > 0
         return self.temperature if fixed else None

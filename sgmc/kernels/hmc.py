@@ -24,7 +24,7 @@ class HMCState(NamedTuple):
 
 
 class HMCInfo(NamedTuple):
-    """What a step of HMC learned."""
+    """Information about a step of HMC."""
 
     acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
     energy: Tensor  #: U at the position, (chains,)
@@ -112,7 +112,7 @@ class HMC(WithMass[HMCState]):
 
     def draw_num_steps(self, generator: Generator) -> int:
         """Draw the number of leapfrog steps of a trajectory."""
-        # rounded, for 0.29 * 100 falls short of 29
+        # The product is rounded, because 0.29 * 100 falls short of 29.
         spread = math.floor(round(self.jitter * self.num_steps, 9))
         if spread == 0:
             return self.num_steps
@@ -121,5 +121,7 @@ class HMC(WithMass[HMCState]):
         return int(torch.randint(low, high + 1, (), **place))
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say so if hardly a proposal was accepted, or rounding decided."""
+        """Report a run in which hardly any proposal was accepted, or rounding
+        decided.
+        """
         return remark_rejections(statistics) + remark_rounding(statistics["energy"])

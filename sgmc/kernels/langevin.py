@@ -20,7 +20,7 @@ class SGLDState(NamedTuple):
 
 
 class SGLDInfo(NamedTuple):
-    """What a step of SGLD learned."""
+    """Information about a step of SGLD."""
 
     step_size: float  #: η of the step, the weight of its draw when step sizes fall
     num_gradients: int  #: gradient evaluations of each chain so far
@@ -62,7 +62,7 @@ class SGLD(WithTemperature[SGLDState]):
 
     def __post_init__(self):
         super().__post_init__()
-        self._injected  # refuses an estimate that exceeds TM
+        self._injected  # raises an error if the estimate exceeds TM
 
     @cached_property
     def _injected(self) -> Matrix:  # M⁻¹(TM − B̂)M⁻¹

@@ -39,8 +39,8 @@ def accept(
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
-    """Say so if hardly a proposal was accepted, by the statistic ``acceptance``
-    ``(num_samples, chains)``.
+    """Report, by the statistic ``acceptance`` ``(num_samples, chains)``, if hardly any
+    proposal was accepted.
 
     Example:
         >>> remark_rejections({"acceptance": torch.zeros(9, 2)})[0][:40]
@@ -56,8 +56,8 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
 
 
 def remark_rounding(energies: Tensor) -> list[str]:
-    """Say so if the last energies ``(num_samples, chains)`` are so large that what is
-    rounded off decides about proposals.
+    """Report if the last energies ``(num_samples, chains)`` are so large that rounding
+    decides about proposals.
 
     Example:
         >>> remark_rounding(torch.full((1, 1), 1e8))[0][:46]
@@ -75,9 +75,9 @@ def remark_rounding(energies: Tensor) -> list[str]:
 
 
 class Guarded(Potential):
-    """A potential on the trajectories of a kernel that rejects: where it raises an
-    error, such as where a scale underflows to zero or a matrix has no Cholesky factor,
-    it is NaN, so that no chain goes there.
+    """A potential on the trajectories of a kernel that rejects: an error, such as where
+    a scale underflows to zero or a matrix has no Cholesky factor, becomes NaN, so that
+    no chain goes there.
 
     All chains are evaluated together, hence the chain that is to blame is searched by
     halving, with all others at a place which is known to be good.
@@ -126,11 +126,12 @@ class Guarded(Potential):
         try:
             return function(position)
         except ERRORS as error:
-            # where a trajectory began; the last drift of a tree may end anywhere
+            # This is where a trajectory began; the last drift of a tree may end
+            # anywhere.
             places = self.good, *(one.expand_as(self.good) for one in self.good[:9])
             good = next((place for place in places if _works(function, place)), None)
             if good is None:
-                raise  # it is not where the chains are that makes it fail
+                raise  # it fails wherever the chains are
             reason = str(error).partition("\n")[0]
             warnings.warn(
                 f"the potential raised {type(error).__name__} on a trajectory, which "
@@ -139,14 +140,14 @@ class Guarded(Potential):
             )
 
         def failing(chains: Tensor) -> Tensor:
-            """Search the chains among some for which the function fails."""
+            """Find the chains among some for which the function fails."""
             if _works(function, good.index_copy(0, chains, position[chains])):
                 return chains[:0]
             if len(chains) == 1:
                 return chains
             return torch.cat([failing(half) for half in chains.chunk(2)])
 
-        # those of a trajectory that failed before need no search
+        # The chains of a trajectory that failed before need no search.
         lost = ~position.isfinite().all(-1)
         position = torch.where(lost[:, None], good, position)
         lost[failing(torch.arange(len(lost), device=lost.device))] = True

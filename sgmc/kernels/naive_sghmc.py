@@ -59,7 +59,9 @@ class NaiveSGHMC(WithMass[HMCState]):
         return self.retarget(potential, start)
 
     def step(self, potential, state, generator) -> tuple[HMCState, HMCInfo]:
-        """Follow one noisy trajectory in every chain, and judge its end if asked."""
+        """Follow one noisy trajectory in every chain, and accept or reject its end on
+        request.
+        """
         potential = Guarded(potential, state.position) if self.metropolis else potential
         mass, steps = self._mass, count(state.num_gradients)
 

@@ -14,7 +14,7 @@ from sgmc.kernels.metropolis import Guarded, remark_rounding
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import MatrixLike, addmv_
 
-# a path that gains more energy from its start diverges, and is not followed further
+# A path that gains more energy from its start diverges, and is not followed further.
 MAX_ENERGY_ERROR = 1000.0
 
 
@@ -28,7 +28,7 @@ class NUTSState(NamedTuple):
 
 
 class NUTSInfo(NamedTuple):
-    """What a step of NUTS learned."""
+    """Information about a step of NUTS."""
 
     acceptance: Tensor  #: mean Metropolis probability of the tree, (chains,)
     energy: Tensor  #: U at the position, (chains,)
@@ -113,6 +113,6 @@ class NUTS(WithMass[NUTSState]):
         return NUTSState(state.position, gradient, energy, state.num_gradients + 1)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with a run, if anything is."""
+        """Report the problems of a run, if there are any."""
         rounding = remark_rounding(statistics["energy"])
         return trees.diagnose(statistics, self.max_depth) + rounding

@@ -28,7 +28,7 @@ class SGHMCState(NamedTuple):
 
 
 class SGHMCInfo(NamedTuple):
-    """What a step of SGHMC learned."""
+    """Information about a step of SGHMC."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
     clipped: Tensor | None  #: as in the state
@@ -61,8 +61,8 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
 
     Raises:
         ValueError: if a parameter is out of its range, the friction is below the noise
-            estimate, or the largest eigenvalue of εM⁻¹C is not below 2, from where on
-            no step is stable. A schedule may begin there.
+            estimate, or the largest eigenvalue of εM⁻¹C is not below 2, above which no
+            step is stable. A schedule may begin there.
 
     Example:
         >>> import torch
@@ -90,8 +90,8 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         given: Any = self.noise_estimate
         if self.temperature == 0 and (self._online or Matrix(given).number != 0):
             raise ValueError("temperature is 0: leave noise_estimate at 0")
-        self._spare  # refuses an estimate that exceeds TC
-        if not callable(self.step_size):  # else ε may fall below it
+        self._spare  # raises an error if the estimate exceeds TC
+        if not callable(self.step_size):  # a schedule may fall below it
             self.check_decay(self.step_size)
 
     @classmethod
@@ -111,7 +111,7 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
             settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
 
         Raises:
-            ValueError: if a mass is given, or the kernel refuses a parameter.
+            ValueError: if a mass is given, or a parameter is invalid for the kernel.
 
         Example:
             >>> kernel = SGHMC.from_learning_rate(0.01, momentum_decay=0.1)
@@ -140,7 +140,7 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         return given if isinstance(given := self.noise_estimate, OnlineNoise) else None
 
     @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂; of an online B̂ nothing is known yet
+    def _spare(self) -> Matrix:  # TC − B̂; an online B̂ starts later
         given: Any = 0.0 if self._online else self.noise_estimate
         return spare(self.temperature, self._friction, given, "friction")
 
@@ -168,7 +168,7 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         return SGHMCState(position, momentum, done, *known), info
 
     def injected_noise(self, done: int = 0, *known: Tensor | None) -> InjectedNoise:
-        """Make what is injected after so many steps; ``known`` as in the state."""
+        """Make the noise to inject after so many steps; ``known`` as in the state."""
         step_size = self.step_size_at(done // self.num_steps)
         if self._online is None:
             root = math.sqrt(2 * step_size) * self._spare.root
@@ -177,7 +177,7 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         return InjectedNoise(step_size, None, self._online, room, done, *known)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
-        """Take steps of Algorithm 2 on given random numbers, the minibatch ω and the
+        """Take steps of Algorithm 2 with given random numbers, the minibatch ω and the
         normal numbers ``(chains, dim)`` of each step: a function of nothing else, which
         overwrites θ and r, ``(chains, dim)``. :meth:`injected_noise` makes the noise.
         """
@@ -192,7 +192,9 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
             addmv_(momentum, noise.root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say how often an online noise estimate exceeded the friction, if it did."""
+        """Report how often an online noise estimate exceeded the friction, if it
+        did.
+        """
         clipped, steps = statistics.get("clipped"), statistics["num_gradients"][-1]
         if clipped is None or not clipped.any():
             return []

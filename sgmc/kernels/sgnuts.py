@@ -29,7 +29,7 @@ class SGNUTSState(NamedTuple):
 
 
 class SGNUTSInfo(NamedTuple):
-    """What a step of SGNUTS learned."""
+    """Information about a step of SGNUTS."""
 
     depth: Tensor  #: j of the path of 2ʲ states, (chains,) int64
     diverged: Tensor  #: whether the path left the finite numbers, (chains,) bool
@@ -39,8 +39,8 @@ class SGNUTSInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SGNUTS(WithFriction[SGNUTSState]):
-    """NUTS on paths with friction and gradient noise: steps of SGHMC to the right, and
-    the same with reversed momenta to the left.
+    """NUTS on paths with friction and gradient noise: the steps are those of SGHMC to
+    the right, and the same with reversed momenta to the left.
 
     Draw r ~ N(0, M), grow the path by doubling (:mod:`sgmc.kernels.trees`) until it
     turns, and choose one of its states. A step to the right, with
@@ -99,7 +99,7 @@ class SGNUTS(WithFriction[SGNUTSState]):
         check_count("max_depth", self.max_depth)
         check_choice("weights", self.weights, ("uniform", "energy", "work"))
         check_choice("integrator", self.integrator, ("palindromic", "drift_kick"))
-        self._injected  # refuses an estimate that exceeds C
+        self._injected  # raises an error if the estimate exceeds C
         given = self.integrator, Matrix(self.noise_estimate).number
         if self.weights == "work" and given != ("palindromic", 0):
             raise ValueError(
@@ -115,8 +115,8 @@ class SGNUTS(WithFriction[SGNUTSState]):
 
     @cached_property
     def _halves(self) -> tuple[float, Matrix, Matrix, float]:
-        """The time t of the first drift, the frictions 1 − tCM⁻¹ before the kick and (1
-        + tCM⁻¹)⁻¹ after it, and the time of the last drift.
+        """Compute the time t of the first drift, the frictions 1 − tCM⁻¹ before the
+        kick and (1 + tCM⁻¹)⁻¹ after it, and the time of the last drift.
         """
         whole, one = self.integrator == "drift_kick", Matrix(1.0)
         time = self.step_size if whole else self.step_size / 2
@@ -157,7 +157,7 @@ class SGNUTS(WithFriction[SGNUTSState]):
             momentum = after @ momentum
             addmv_(position, inverse_mass, momentum, last)
             if not weighed:
-                # a sum is finite only if all its terms are, and costs one pass
+                # A sum is finite only if all its terms are, and costs one pass.
                 finite = momentum.sum(-1).isfinite()
                 return Point(position, momentum, torch.where(finite, even, -math.inf))
             energy = potential.energy(position)
@@ -176,5 +176,5 @@ class SGNUTS(WithFriction[SGNUTSState]):
         return SGNUTSState(position, number, num_gradients), info
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with a run, if anything is."""
+        """Report the problems of a run, if there are any."""
         return trees.diagnose(statistics, self.max_depth)

@@ -1,4 +1,4 @@
-"""Trees: paths grown by doubling until they turn round, what NUTS and SGNUTS share.
+"""Trees, which NUTS and SGNUTS share: paths grown by doubling until they turn round.
 
 The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains
 double together; a chain that is done is carried along, and what happens to it no longer
@@ -26,7 +26,7 @@ class Point(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What the U-turn criterion needs to know of a sub-tree."""
+    """The quantities that the U-turn criterion needs of a sub-tree."""
 
     first: Tensor  #: momentum at one end, (chains, dim)
     last: Tensor  #: momentum at the other end, (chains, dim)
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A new half of a tree."""
+    """The half of a tree that is new."""
 
     end: Point  #: its last state
     chosen: Point  #: drawn from its states by their weights
@@ -86,7 +86,7 @@ def grow_tree(
     chosen, log_weight, total = start, start.log_weight, start.momentum
     growing = torch.ones_like(log_weight, dtype=torch.bool)
     depth = torch.zeros_like(growing, dtype=torch.int64)
-    # of every step: which chains took it, and the log-weights it led to
+    # Each entry has the chains that took the step, and the log-weights it led to.
     steps: list[tuple[Tensor, Tensor]] = []
     settings = generator, max_error, steps
     coins, uniforms = uniform_like(log_weight, generator, 2, max_depth)
@@ -166,11 +166,11 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     2019 (its pull request 2800)."""
     total = old.total + new.total
     over, under = old.total + new.first, old.last + new.total
-    # six checks, each of a sum of momenta with one end
+    # Each of the six checks compares a sum of momenta with one end.
     sums = torch.stack((total, total, over, over, under, under), 1)
     momenta = old.first, new.last, old.first, new.first, old.last, new.last
     ends = torch.stack(momenta, 1)
-    # a number does not change the sign
+    # A number does not change the sign.
     velocities = ends if inverse_mass.number else inverse_mass @ ends
     not_turning = (sums * velocities).sum(-1).amin(-1) > 0
     return Span(old.first, new.last, total), not_turning
@@ -178,7 +178,7 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
     """Take ``one`` in chains where the condition ``(chains,)`` holds."""
-    if len(condition) == 1:  # nothing to copy
+    if len(condition) == 1:  # there is nothing to copy
         return one if condition else other
 
     def pick(a: Tensor, b: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ def check_energy(energy: Tensor) -> None:
 
 
 def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
-    """Say what share of the trees diverged or reached the depth limit."""
+    """Report what share of the trees diverged or reached the depth limit."""
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
         "for the step_size. Take a smaller step_size, or another parametrisation",

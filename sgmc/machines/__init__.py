@@ -1,4 +1,4 @@
-"""A posterior on many machines: parts of the data, and a cluster."""
+"""A posterior on many machines: subposteriors of parts of the data, and a cluster."""
 
 from sgmc.machines.shards import Shard, shards
 

@@ -1,5 +1,4 @@
-"""Pieces of work on many machines, by Dask: ``pip install ".[cluster]"`` in a
-checkout.
+"""Tasks on many machines, by Dask: ``pip install ".[cluster]"`` in a checkout.
 
 A piece is a shard of a posterior, a chain, or a seed of an experiment. A client is that
 of :func:`workers` on one machine, or ``distributed.Client("tcp://scheduler:8786")`` on
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def workers(number: int, processes: bool = True) -> Iterator["Client"]:
-    """Start so many workers of one thread each on this machine, and stop them at the
-    end: processes, or threads of this one, which start at once and share its memory.
+    """Start workers of one thread each on this machine, and stop them at the end:
+    processes, or threads of this one, which start at once and share its memory.
 
     Processes start anew, so that a script must call this under ``if __name__ ==
     "__main__":``; a notebook need not.
@@ -45,14 +44,14 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
     from distributed import Client
 
     # A busy machine may need a minute to start a worker anew, and data travel with
-    # their pieces on purpose. Any port: there may be another cluster.
+    # their tasks on purpose. The port is free, because there may be another cluster.
     settings = {
         "distributed.deploy.lost-worker-timeout": "1 day",
         "distributed.admin.large-graph-warning-threshold": "1 TiB",
     }
     few = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
     with config.set(settings):
-        with warnings.catch_warnings():  # only while the workers start
+        with warnings.catch_warnings():  # only the start of workers is silenced
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
             client = Client(processes=processes, **few)
         with client:
@@ -62,7 +61,7 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
 def as_they_come(
     client: "Client", function: Callable, data: Sequence, *arguments: Sequence
 ) -> Iterator[tuple[int, Any]]:
-    """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some
+    """Compute ``function(data[j], arguments[0][j], …)`` for every task j, each on some
     worker, and yield j and the result as they come.
 
     A worker that dies loses its unfinished pieces, which begin again on another; a
@@ -89,8 +88,8 @@ def as_they_come(
 def run_all(
     client: "Client", function: Callable, data: Sequence, *arguments: Sequence
 ) -> list:
-    """Compute ``function(data[j], …)`` for every piece j, as :func:`as_they_come` does,
-    and list the results in the order of the pieces.
+    """Compute ``function(data[j], …)`` for every task j, as :func:`as_they_come` does,
+    and list the results in the order of the tasks.
     """
     found = dict(as_they_come(client, function, data, *arguments))
     return [found[piece] for piece in range(len(found))]
@@ -115,9 +114,9 @@ def sample_all(
     checkpoints: Sequence[Store] | None = None,
     **settings: Any,
 ) -> list[Draws]:
-    """Call :func:`sgmc.door.sampling.sample` for every piece: shards of a posterior, or
+    """Call :func:`sgmc.door.sampling.sample` for every task: shards of a posterior, or
     one potential again and again for parallel chains, with seeds that follow from
-    ``seed`` and the piece's number.
+    ``seed`` and the task's number.
 
     Args:
         client: of the cluster.

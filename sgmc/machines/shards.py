@@ -1,7 +1,5 @@
 # ruff: noqa: D102 (of DataPotential)
-"""Parts of a posterior, one for each machine: some of the data, and a share of the
-prior.
-"""
+"""Subposteriors, one for each machine: some of the data, and a share of the prior."""
 
 import copy
 
@@ -29,9 +27,9 @@ class Shard(DataPotential):
         num_shards: the number J of shards.
 
     Raises:
-        ValueError: if the indices are no numbers of examples, or have one twice, the
-            shard has fewer examples than a minibatch, or a function of the posterior
-            holds another posterior, as control variates do.
+        ValueError: if the indices are not numbers of examples, or an index occurs
+            twice, the shard has fewer examples than a minibatch, or a function of the
+            posterior holds another posterior, as control variates do.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
@@ -60,7 +58,7 @@ class Shard(DataPotential):
         data = [x.index_select(0, indices.to(x.device)) for x in posterior.data]
         rule, size = posterior.minibatches, posterior.batch_size
         super().__init__(data, size, rule, posterior.dim)
-        # the model, with these examples in place of all
+        # This is the model, with these examples in place of all.
         self._part = copy.copy(posterior)
         self._part.data, self._part.num_examples = self.data, self.num_examples
         self.num_shards = num_shards
@@ -76,7 +74,7 @@ class Shard(DataPotential):
         return self._part.pointwise_log_likelihoods(position)
 
     # The model's own ways to its energy and gradients are the fast ones. With the
-    # likelihood J times as heavy they give J times what is wanted.
+    # likelihood J times as heavy they give J times the result.
 
     def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         number = self.num_shards

@@ -1,4 +1,4 @@
-"""Posteriors beside the core: of functions of named parameters, of Pyro's programs, of
+"""Posteriors beyond the core: of functions of named parameters, of Pyro's programs, of
 networks whose prior is drawn too, with control variates. ``PyroPosterior`` and
 ``PyroKernel`` can be imported from here, too, where Pyro is installed.
 """
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    """Import what needs Pyro when it is asked for."""
+    """Import a name that needs Pyro when it is asked for."""
     places = {"PyroKernel": "pyro_kernel", "PyroPosterior": "pyro_model"}
     if name not in places:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -76,6 +76,6 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
             )
         ),
     )
-    # of the data, and not of these functions
+    # These are the likelihoods of the data, not of the functions here.
     vars(calm)["pointwise_log_likelihoods"] = posterior.pointwise_log_likelihoods
     return calm

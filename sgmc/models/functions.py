@@ -11,7 +11,7 @@ from sgmc.posteriors import DataPotential
 
 
 class Posterior(DataPotential):
-    """The posterior of a model that is given as functions.
+    """The posterior of a model whose densities are given as functions.
 
     Args:
         log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
@@ -68,12 +68,12 @@ class Posterior(DataPotential):
             setattr(self, name, function)  # as if a subclass had written it
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too, for a NaN or an infinity."""
+        """Check all examples too, for a NaN or an infinity."""
         _check_examples(self, position)
 
 
 def _check_examples(posterior: DataPotential, position: Tensor) -> None:
-    """Raise a ValueError if an example has a NaN or an infinity, and its log-likelihood
+    """Raise a ValueError if an example has a NaN or an infinity, and its log likelihood
     at the position ``(chains, dim)``, too: a model may handle missing numbers.
     """
     odd = torch.zeros(posterior.num_examples, dtype=torch.bool)

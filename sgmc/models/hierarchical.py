@@ -1,4 +1,4 @@
-"""Networks whose prior is learned: its precisions have a law of their own."""
+"""Networks whose prior is learned: its precisions have a distribution of their own."""
 
 import copy
 from collections.abc import Mapping
@@ -54,8 +54,8 @@ class HierarchicalNetwork(NetworkPosterior):
         return self.prior_precision
 
     def given(self, prior_precision: Mapping[str, float | Tensor]):
-        """Make the posterior with other prior precisions, by the parameters' names:
-        numbers, or ``(chains,)``, one a chain.
+        """Make the posterior with other prior precisions, each given by its parameter's
+        name as a number or as ``(chains,)``, one a chain.
 
         Raises:
             ValueError: if a precision is missing, or not positive.
@@ -96,8 +96,8 @@ class HierarchicalNetwork(NetworkPosterior):
 def draw_precision(
     weights: Tensor, hyperprior: tuple[float, float], generator: Generator
 ) -> Tensor:
-    """Draw the precision λ of normal numbers w given them: with w ~ N(0, λ⁻¹I) and λ ~
-    Gamma(a, b) it has Gamma(a + ½n, b + ½Σw²).
+    """Draw the precision λ of normal numbers w conditional on them: with w ~ N(0, λ⁻¹I)
+    and λ ~ Gamma(a, b) it has Gamma(a + ½n, b + ½Σw²).
 
     Args:
         weights: w, ``(chains, n)``.
@@ -122,7 +122,9 @@ def draw_precision(
 
 
 def check_hyperprior(hyperprior: tuple[float, float]) -> None:
-    """Raise a ValueError unless it is a pair of positive numbers, shape and rate."""
+    """Raise a ValueError unless the value is a pair of positive numbers, shape and
+    rate.
+    """
     if not isinstance(hyperprior, tuple) or len(hyperprior) != 2:
         raise ValueError(
             "hyperprior must be two positive numbers, its shape and its rate, but it "

@@ -22,7 +22,7 @@ from sgmc.minibatches import MinibatchRule
 from sgmc.models.functions import _check_callable, _check_examples
 from sgmc.posteriors.base import DataPotential, Vmap, over_chains
 
-_ALONE = RLock()  # the setting of distributions belongs to all threads
+_ALONE = RLock()  # all threads share the setting of distributions
 
 
 class Parameters:
@@ -39,8 +39,8 @@ class Parameters:
             ``torch.distributions.constraints``; anywhere, if it is not named.
 
     Raises:
-        ValueError: if a shape is none, a support has no parameter, or no one-to-one map
-            onto it is known.
+        ValueError: if a shape is invalid, a support has no parameter, or PyTorch has no
+            one-to-one map onto it.
 
     Example:
         >>> from torch.distributions import constraints
@@ -146,8 +146,8 @@ class Parameters:
 
 
 class NamedPosterior(DataPotential):
-    """The posterior of a model that is given as plain functions of named parameters:
-    for one set of them, without an axis for chains.
+    """The posterior of a model given by plain functions of named parameters: for one
+    set of them, without an axis for chains.
 
     Samplers see unconstrained positions (:class:`Parameters`), whose Jacobian is added
     here, and not by the functions. All chains run the functions together, by
@@ -171,7 +171,7 @@ class NamedPosterior(DataPotential):
         parameters: the :class:`Parameters`.
 
     Raises:
-        ValueError: if the parameters or the data are none, the functions cannot be
+        ValueError: if the parameters or the data are invalid, the functions cannot be
             called with them, or return other shapes.
 
     Example:
@@ -229,7 +229,7 @@ class NamedPosterior(DataPotential):
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the parameters by name, each ``(chains, *shape)``, at positions
-        ``(chains, dim)``: what ``sample`` is to collect.
+        ``(chains, dim)``, for ``sample`` to collect.
         """
         return self.parameters.constrain(position)[0]
 
@@ -245,7 +245,7 @@ class NamedPosterior(DataPotential):
         )
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at all examples too, for a NaN or an infinity, and at the supports of
+        """Check all examples too, for a NaN or an infinity, and the supports of
         distributions: at the position for up to 100,000 examples, and on both sides of
         zero for a thousand.
         """
@@ -279,7 +279,7 @@ class NamedPosterior(DataPotential):
 
 @contextmanager
 def _tried(name: str) -> Iterator[None]:
-    """Make a ValueError of what goes wrong in a user's function at its first call."""
+    """Turn an error of a user's function at its first call into a ValueError."""
     try:
         yield
     except (RuntimeError, TypeError, LookupError, AttributeError) as error:
@@ -298,8 +298,8 @@ def _tried(name: str) -> Iterator[None]:
 
 
 def _map_onto(support: Constraint, name: str) -> Transform:
-    """Find the one-to-one map from unconstrained numbers onto the support of what has
-    the name; raise a ValueError if it is discrete, or no map is known.
+    """Find the one-to-one map from unconstrained numbers onto the support of the
+    parameter of this name; raise a ValueError if it is discrete, or has no such map.
     """
     example = "torch.distributions.constraints.positive"
     check_instance(f"the support of {name}", support, Constraint, example)
@@ -321,8 +321,8 @@ def _map_onto(support: Constraint, name: str) -> Transform:
 def _run_model(
     vmap: Vmap, function: Callable, values: dict[str, Tensor], *batch: Tensor
 ):
-    """Call a function of one chain's parameters, and of its batch, for all chains, as
-    :func:`sgmc.posteriors.base.over_chains`; raise a ValueError unless it returns
+    """Call a function of one chain's parameters, and of its minibatch, for all chains,
+    as :func:`sgmc.posteriors.base.over_chains`; raise a ValueError unless it returns
     tensors.
     """
 
@@ -342,9 +342,9 @@ def _run_model(
 def _check_laws(
     name: str, function: Callable, values: dict[str, Tensor], *batch: Tensor
 ) -> None:
-    """Raise a ValueError if the function of this name, for one chain, rests on what a
-    distribution says outside of its support, or with parameters that it cannot have:
-    what PyTorch's validation, which is off in a run, would refuse.
+    """Raise a ValueError if the function of this name, for one chain, evaluates a
+    distribution outside its support or with invalid parameters, which PyTorch's
+    validation, off in a run, would report.
 
     All such densities are raised, and the result must not notice. So a law may
     be minus infinity there, as a part of a mixture, or hidden by ``torch.where``, or
@@ -359,7 +359,8 @@ def _check_laws(
     def raising(ask: Callable) -> Callable:
         def log_prob(law, value, *more, **settings):
             density = ask(law, value, *more, **settings)
-            whole = isinstance(law, Independent | MixtureSameFamily)  # ask their parts
+            # the parts are checked instead
+            whole = isinstance(law, Independent | MixtureSameFamily)
             if whole or vars(law).get("_validate_args") is False:
                 return density
             for what, support, x in _constrained(law, torch.as_tensor(value)):
@@ -399,7 +400,7 @@ def _check_laws(
 
 
 def _constrained(law: Distribution, value: Tensor) -> Iterator[tuple]:
-    """List a law's value and parameters, each with where it must lie."""
+    """List a distribution's value and parameters, each with its constraint."""
     with suppress(NotImplementedError):
         yield "the value", law.support, value
     for name, constraint in law.arg_constraints.items():
@@ -408,7 +409,8 @@ def _constrained(law: Distribution, value: Tensor) -> Iterator[tuple]:
 
 
 def _beyond(support: Constraint, value: Tensor) -> Tensor:
-    """Tell which values are outside of a support, by more than rounding; NaN is not.
+    """Tell which values lie outside a support, by more than rounding; NaN does not
+    count.
 
     Example:
         >>> from torch.distributions import constraints
@@ -417,7 +419,7 @@ def _beyond(support: Constraint, value: Tensor) -> Tensor:
     """
 
     odd = ~support.check(value) & ~_in_event(support, value.isnan())
-    if odd.any():  # there and back is the same at a border, and to rounding
+    if odd.any():  # the inverse map returns the same value at a border, up to rounding
         with suppress(NotImplementedError, RuntimeError, ValueError):
             onto, close = biject_to(support), torch.finfo(value.dtype).eps ** 0.5
             near = torch.isclose(onto(onto.inv(value)), value, close, close)
@@ -426,7 +428,7 @@ def _beyond(support: Constraint, value: Tensor) -> Tensor:
 
 
 def _in_event(support: Constraint, odd: Tensor) -> Tensor:
-    """Tell for each value of a support whether any of its numbers is odd."""
+    """Tell for each value of a support whether any of its numbers is marked."""
     return (
         odd.flatten(odd.ndim - support.event_dim).any(-1) if support.event_dim else odd
     )
@@ -449,8 +451,8 @@ def _without_validation() -> Iterator[None]:
 def _check_values(
     values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
 ) -> None:
-    """Raise a ValueError unless there is a value ``(chains, *shape)`` for each name, of
-    as many chains.
+    """Raise a ValueError unless each name has a value ``(chains, *shape)``, with the
+    same number of chains.
     """
     check_instance("values", values, Mapping, '{"scale": torch.ones(4)}')
     given = {
@@ -468,7 +470,7 @@ def _check_values(
 
 
 def _check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:
-    """Give the positions, or raise a ValueError if one is not finite."""
+    """Return the positions, or raise a ValueError if one is not finite."""
     if not position.isfinite().all():
         raise ValueError(
             f"values of {sorted(values)} must lie inside of their supports, not on or "

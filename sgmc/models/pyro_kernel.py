@@ -15,7 +15,9 @@ from sgmc.door.starting import check_kernel, check_start
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import in_double
 from sgmc.models.functions import _check_callable
-from sgmc.models.pyro_model import PyroPosterior  # says so if Pyro is not installed
+
+# raises an error if Pyro is not installed
+from sgmc.models.pyro_model import PyroPosterior
 
 # isort: split
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
@@ -47,8 +49,8 @@ class PyroKernel(MCMCKernel):
         model: the program, which ``MCMC.run`` calls with its arguments.
 
     Raises:
-        ValueError: if the kernel or the model is none; in ``run``, if PyroPosterior
-            refuses the program, HMC or NUTS is to see minibatches, ``initial_params``
+        ValueError: if the kernel or the model is invalid; in ``run``, if PyroPosterior
+            rejects the program, HMC or NUTS is to see minibatches, ``initial_params``
             have other names or shapes, or a chain cannot start where it should.
         DivergenceError: in ``run``, if a position stops being finite.
 
@@ -67,7 +69,8 @@ class PyroKernel(MCMCKernel):
         torch.Size([8])
     """
 
-    transforms: dict = {}  # for MCMC to undo: none, for samples are constrained here
+    # MCMC has nothing to undo, because samples are constrained here
+    transforms: dict = {}
 
     def __init__(self, kernel: Kernel, model: Callable):
         check_kernel(kernel)
@@ -76,26 +79,26 @@ class PyroKernel(MCMCKernel):
 
     def setup(self, warmup_steps: int, *args, **kwargs) -> None:
         """Start a chain on the program with these arguments."""
-        if current_process().name.isdigit():  # one of MCMC's, to which it gives numbers
-            torch.set_num_threads(1)  # a fork would wait for those of its parent
+        if current_process().name.isdigit():  # MCMC numbers its own processes
+            torch.set_num_threads(1)  # a fork would wait for its parent's threads
             if self.start is not None:
                 again = (
                     "every chain starts from the last initial_params, and R̂ is blind"
                 )
                 warnings.warn(again, stacklevel=2)
         self.posterior = PyroPosterior(partial(self.model, **kwargs), *args)
-        # drawn, and not torch.initial_seed(), which chains of one process share
+        # The seed is drawn, because chains of one process share torch.initial_seed().
         self.seed = int(torch.randint(2**63 - 1, (), device="cpu"))
         device = self.posterior.data[0].device
         self.generator = Generator(device).manual_seed(self.seed)
-        start, self.start = self.start, None  # the next chain may have another, or none
+        start, self.start = self.start, None  # the next chain may start elsewhere
         position = self._first_position(start)
         check_start(self.posterior, position, self.seed)
         self.state: Any = self.kernel.init(self.posterior, position, self.generator)
         self.warmup_steps, self.positions, self.infos = warmup_steps, [], []
 
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Take a step from where the chain is, and give the sites by name."""
+        """Take a step from the chain's state, and return the sites by name."""
         self.state, info = self.kernel.step(self.posterior, self.state, self.generator)
         known = learned(info).items()
         self.infos.append({k: torch.as_tensor(v).reshape(1).clone() for k, v in known})
@@ -109,13 +112,13 @@ class PyroKernel(MCMCKernel):
         return self._sites()
 
     def logging(self) -> dict[str, str]:
-        """Give the means of what the last 50 steps learned, for the progress bar."""
+        """Return the means of the last 50 steps' information, for the progress bar."""
         recent = _columns(self.infos[-50:]).items()
         return {name: f"{float(in_double(x).mean()):.3g}" for name, x in recent}
 
     def diagnostics(self) -> dict[str, Any]:
-        """Give the samples whose step diverged and the mean acceptance, if the kernel
-        reports them; warn of what speaks against this chain: see ``r_hat`` of several.
+        """Return the samples whose step diverged and the mean acceptance, if the kernel
+        reports them; warn of problems of this chain: see ``r_hat`` of several.
         """
         seen = _columns(self.infos[self.warmup_steps :])
         samples, found = torch.stack(self.positions[self.warmup_steps :]), {}
@@ -134,7 +137,7 @@ class PyroKernel(MCMCKernel):
 
     @property
     def initial_params(self) -> dict[str, Tensor]:
-        """The sites where the chain is; assign where it is to start, unconstrained."""
+        """The sites of the chain's state; assign the start to them, unconstrained."""
         return self._sites()
 
     @initial_params.setter
@@ -160,5 +163,5 @@ class PyroKernel(MCMCKernel):
 
 
 def _columns(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Stack what steps learned: for each name ``(steps, 1)``."""
+    """Stack the information of steps: for each name ``(steps, 1)``."""
     return {name: torch.stack([row[name] for row in rows]) for name in rows[0]}

@@ -13,7 +13,7 @@ from torch.distributions import Transform
 try:
     import pyro
     import pyro.distributions
-except ModuleNotFoundError as error:  # with the way to it
+except ModuleNotFoundError as error:  # the error says how to install it
     raise ModuleNotFoundError(
         "sgmc.models.pyro_model needs Pyro, which is not installed: pip install "
         "pyro-ppl"
@@ -57,9 +57,9 @@ class PyroPosterior(DataPotential):
         parameters: names and sizes of the sites (:class:`sgmc.models.Parameters`).
 
     Raises:
-        ValueError: if the program has a site that is discrete, or one for each example
-            of a minibatch, or no sites; a ``pyro.param``, which has no prior; several
-            plates with minibatches, or one that chooses them itself.
+        ValueError: if the program has a discrete site, a site for each example of a
+            minibatch, or no sites; a ``pyro.param``, which has no prior; several plates
+            with minibatches, or one that chooses them itself.
 
     Example:
         >>> import pyro.distributions as dist
@@ -83,13 +83,14 @@ class PyroPosterior(DataPotential):
         _check_callable("program", program, "one that calls pyro.sample")
         self.program, self.arguments, self.keywords = program, arguments, keywords
         look = _Look()
-        # the values do not matter, only their shapes
+        # The values do not matter, only their shapes.
         with torch.random.fork_rng(devices=[]), look, _tried("program"):
             torch.manual_seed(0)
             program(*arguments, **keywords)
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
-        self._like = torch.cat(look.values).new_zeros(())  # of the sites' type
+        # the type is that of the sites
+        self._like = torch.cat(look.values).new_zeros(())
         examples = torch.arange(num_examples, device=self._like.device)
         super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
         ends = self.data[0][None, [0, -1]]
@@ -100,8 +101,8 @@ class PyroPosterior(DataPotential):
             torch.no_grad(),
             _tried("program"),
             suppress(no_root),
-        ):  # at these positions
-            for position in (start, -start):  # sites may depend on a sign
+        ):  # the positions below
+            for position in (start, -start):  # the sites may depend on a sign
                 self._of_program(self.parameters.cut(position), ends)
 
     def full(self) -> "PyroPosterior":
@@ -125,20 +126,20 @@ class PyroPosterior(DataPotential):
         return super().energy(position)
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute what counts once, with the Jacobian: ``(chains, dim)`` →
+        """Compute the terms that count once, with the Jacobian: ``(chains, dim)`` →
         ``(chains,)``.
         """
         return self._of_program(self.parameters.cut(position))[0]
 
     def log_likelihood(self, position: Tensor, examples: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and
+        """Compute log p(xᵢ | θ) of the observations in the plate: ``(chains, dim)`` and
         numbers ``(chains or 1, n)`` → ``(chains, n)``.
         """
         return self._of_program(self.parameters.cut(position), examples)[1]
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains,
-        dim)``, and what ``pyro.deterministic`` names outside of the plate: for
+        dim)``, and the values that ``pyro.deterministic`` names outside the plate, for
         ``sample`` to collect.
         """
         return self._of_program(self.parameters.cut(position))[2]
@@ -164,8 +165,8 @@ class PyroPosterior(DataPotential):
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
     def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute the energy of a batch."""
-        # of one run, where the base would take two
+        """Compute the energy of a minibatch."""
+        # One run is enough, where the base would take two.
         free = self.parameters.cut(position)
         log_prior, log_likelihoods, *_ = self._of_program(free, batch[0])
         return -log_prior - scale * log_likelihoods.sum(-1)
@@ -176,8 +177,8 @@ class PyroPosterior(DataPotential):
         examples: Tensor | None = None,
         constrained: bool = False,
     ) -> tuple[Tensor, Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """Run the program for all chains, on one example by default: the part that
-        counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites,
+        """Run the program for all chains, on one example by default: return the part
+        that counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites,
         constrained and unconstrained.
         """
 
@@ -197,14 +198,16 @@ class PyroPosterior(DataPotential):
 
 
 class _Look(Messenger):
-    """A first look at a program: its sites, and what no sampler here can do."""
+    """The sites of a program from its first run, and features that no sampler here
+    supports.
+    """
 
     def __init__(self):
         super().__init__()
-        # of the plates that show a part: N and n
+        # These are N and n of the plates that show a part of their examples.
         self.sizes: dict[str, tuple[int, int]] = {}
         self.shapes, self.free_shapes, self.values = {}, {}, []
-        self.observed: set[str] = set()  # plates in which something is
+        self.observed: set[str] = set()  # plates that hold observations
 
     def _pyro_param(self, message) -> None:
         raise ValueError(
@@ -236,7 +239,7 @@ class _Look(Messenger):
             if len(value) < law.size:
                 self.sizes[name] = law.size, len(value)
             return
-        plates = []  # that show a part of their examples
+        plates = []  # plates that show a part of their examples
         for frame in message["cond_indep_stack"]:
             if frame.name in self.sizes:
                 plates.append(frame)
@@ -269,7 +272,9 @@ class _Look(Messenger):
         self.values.append(free.flatten())
 
     def plate(self) -> tuple[str | None, int, int | None]:
-        """Give the plate of the data, N and n; one example if there is none."""
+        """Return the plate of the data, N and n; one example if the program has no
+        plate.
+        """
         if not self.shapes:
             raise ValueError(
                 "program has no sites to sample: all are observed, or there is no "
@@ -291,10 +296,10 @@ class _Look(Messenger):
 
 
 class _Run(Messenger):
-    """A run of a program with given sites, constrained or not: ``log_prior`` is what
-    counts once, with the Jacobian, ``log_likelihoods`` that of each of the plate's
-    examples, ``values`` the constrained sites and what is deterministic outside of the
-    plate, ``free`` the unconstrained ones.
+    """A run of a program with given sites, constrained or not: ``log_prior`` is the
+    part that counts once, with the Jacobian, ``log_likelihoods`` that of each of the
+    plate's examples, ``values`` the constrained sites and the deterministic values
+    outside the plate, ``free`` the unconstrained sites.
     """
 
     def __init__(
@@ -334,7 +339,7 @@ class _Run(Messenger):
             return
         log_prob = law.log_prob(value, *message["args"], **message["kwargs"])
         log_prob = scale_and_mask(log_prob, message["scale"], message["mask"])
-        if frames:  # Pyro's scale has N/n in it, which is for the posterior to bring in
+        if frames:  # Pyro's scale contains N/n, which the posterior has to bring in
             along = log_prob.movedim(frames[0].dim, 0).reshape(self.size, -1).sum(-1)
             share = self.size / frames[0].full_size
             self.log_likelihoods = self.log_likelihoods + share * along
@@ -345,10 +350,14 @@ class _Run(Messenger):
 
 
 def _check_observed(name: str, law, value: Tensor) -> None:
-    """Raise a ValueError unless the value suits the shape and support of its law."""
-    if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):  # a factor
+    """Raise a ValueError unless the value suits the shape and support of its
+    distribution.
+    """
+    if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):
+        # a factor has this base
         return
-    any_length = getattr(law, "duration", 0) is None  # of a hidden Markov model
+    # a hidden Markov model may have any length
+    any_length = getattr(law, "duration", 0) is None
     if not any_length and value.shape != law.shape():
         raise ValueError(
             f"the site {name!r} has observations of shape {tuple(value.shape)}, but "
@@ -357,7 +366,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
             "y of (n, 1), and no .to_event for a plate's axis"
         )
     try:
-        # a NaN may stand below a mask
+        # A NaN may stand below a mask.
         inside = law.support.check(value) | _in_event(law.support, value.isnan())
     except NotImplementedError:
         return
@@ -381,7 +390,7 @@ def _onto(name: str, law) -> Transform:
 
 @contextmanager
 def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
-    """Let a plate show the given examples ``(n,)``, whatever its subsample_size.
+    """Show the given examples ``(n,)`` in a plate, whatever its subsample_size.
 
     Pyro has no way to do so from outside. What is replaced belongs to all threads:
     :func:`_run_model` lets in one at a time."""

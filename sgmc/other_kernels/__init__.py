@@ -1,4 +1,4 @@
-"""Kernels beside the core: cycles, Gibbs steps, the random walk, a thermostat."""
+"""Kernels beyond the core: cycles, Gibbs steps, the random walk, a thermostat."""
 
 from sgmc.other_kernels.cyclical import Cyclical
 from sgmc.other_kernels.gibbs import Gibbs

@@ -28,7 +28,7 @@ class CyclicalState(NamedTuple):
 
 
 class CyclicalInfo(NamedTuple):
-    """What the steps up to a draw learned."""
+    """Information about the steps up to a draw."""
 
     cycle: int  #: number of the cycle, from 0
     draw: int  #: number of the draw within its cycle, from 0
@@ -62,7 +62,8 @@ class Cyclical(Kernel[CyclicalState]):
 
     Raises:
         ValueError: if a parameter is out of its range, fewer steps are left to sample
-            than there are draws, or something makes no kernel or one of other states.
+            than there are draws, or a function returns no kernel or one with other
+            states.
 
     Example:
         >>> import torch
@@ -101,18 +102,18 @@ class Cyclical(Kernel[CyclicalState]):
                 "explorer is given, but exploration is 0, so that it has no steps: "
                 "say which share of a cycle explores"
             )
-        # the largest step sizes of both stages, and the smallest
+        # These are the largest step sizes of both stages, and the smallest.
         for phase in {0, self._num_exploring, self.cycle_length - 1}:
             self._kernel_of(phase)
 
     @property
     def _num_exploring(self) -> int:
-        # rounded, or 0.28 of 25 steps would be eight
+        # The product is rounded, or 0.28 of 25 steps would be eight.
         return math.ceil(round(self.exploration * self.cycle_length, 9))
 
     @cached_property
     def _kernels(self) -> dict[int, Kernel]:
-        return {}  # those made so far, by their place in the cycle
+        return {}  # the kernels made so far, by their place in the cycle
 
     def _kernel_of(self, phase: int) -> Kernel:
         """Make the kernel of the step after so many others of a cycle."""
@@ -138,7 +139,7 @@ class Cyclical(Kernel[CyclicalState]):
         """Start at positions ``(chains, dim)``, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
         if self.explorer is not None:
-            # the chain does not see what is only looked at
+            # The chain must not depend on a check, so its generator is separate.
             apart = Generator(position.device)
             last = self._kernel_of(self.cycle_length - 1)
             other = last.init(potential, position, apart)
@@ -158,7 +159,7 @@ class Cyclical(Kernel[CyclicalState]):
         cycle, number = divmod(state.num_draws, self.num_draws)
         exploring, inner, info = self._num_exploring, state.inner, None
         sampling = self.cycle_length - exploring
-        # the places in the cycle of this draw and of the one before
+        # These are the places in the cycle of this draw and of the one before.
         before, last = (
             exploring + sampling * n // self.num_draws for n in (number, number + 1)
         )
@@ -168,15 +169,17 @@ class Cyclical(Kernel[CyclicalState]):
         return CyclicalState(inner, state.num_draws + 1), info
 
     def retarget(self, potential: Potential, state: CyclicalState) -> CyclicalState:
-        """Bring the inner state up to date."""
+        """Renew the inner state for another potential."""
         return state._replace(inner=self._kernel_of(0).retarget(potential, state.inner))
 
     def target_temperature(self) -> float | None:
-        """Give none, whose steps get smaller in every cycle."""
+        """Return None, because the steps get smaller in every cycle."""
         return None
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say so if the run ended within its first cycle, and what the kernel knows."""
+        """Report a run that ended within its first cycle, and the inner kernel's own
+        problems.
+        """
         found = self._kernel_of(self.cycle_length - 1).diagnose(statistics)
         cycle, draw = (int(statistics[name][-1, 0]) for name in ("cycle", "draw"))
         if cycle == 0 and draw < self.num_draws - 1:

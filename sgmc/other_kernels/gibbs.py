@@ -18,7 +18,7 @@ class Hierarchical(Protocol):
     names, such as a network's prior precisions.
     """
 
-    hyperparameters: Mapping[str, float | Tensor]  #: those that it has now
+    hyperparameters: Mapping[str, float | Tensor]  #: the present hyperparameters
 
     def given(self, hyperparameters: Mapping[str, float | Tensor]) -> Potential:
         """Make the potential with other hyperparameters."""
@@ -27,7 +27,9 @@ class Hierarchical(Protocol):
     def draw_hyperparameters(
         self, position: Tensor, generator: Generator
     ) -> dict[str, Tensor]:
-        """Draw those of every chain, each ``(chains,)``, given its position."""
+        """Draw the hyperparameters of every chain, each ``(chains,)``, given its
+        position.
+        """
         ...
 
 
@@ -44,9 +46,10 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """What a step learned."""
+    """Information about a step."""
 
-    hyperparameters: Tensor  #: in their order, (chains, number) float64
+    #: the hyperparameters in their order, (chains, number) float64
+    hyperparameters: Tensor
     inner: NamedTuple  #: the info of the kernel that moves the parameters
 
 
@@ -100,15 +103,15 @@ class Gibbs(Kernel[GibbsState]):
         for _ in range(self.num_steps):
             inner, info = self.kernel.step(given, inner, generator)
         drawn = potential.draw_hyperparameters(inner.position, generator)
-        # in the order of the state, whatever theirs
+        # The state's order counts, whatever the order drawn.
         drawn = {name: drawn[name] for name in state.hyperparameters}
         values = torch.stack(list(drawn.values()), -1)
         return GibbsState(inner, drawn), GibbsInfo(values, info)
 
     def target_temperature(self) -> float | None:
-        """Give none, for the potential changes with the parameters that are drawn."""
+        """Return None, because the potential changes with the hyperparameters drawn."""
         return None
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with the kernel that moves the parameters."""
+        """Report the problems of the kernel that moves the parameters."""
         return self.kernel.diagnose(statistics)

@@ -21,7 +21,7 @@ class RandomWalkState(NamedTuple):
 
 
 class MetropolisInfo(NamedTuple):
-    """What a step of random-walk Metropolis learned."""
+    """Information about a step of random-walk Metropolis."""
 
     acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
     energy: Tensor  #: U at the position, (chains,)
@@ -72,5 +72,7 @@ class RandomWalkMetropolis(Kernel[RandomWalkState]):
         return RandomWalkState(state.position, potential.energy(state.position))
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say so if hardly a proposal was accepted, or rounding decided."""
+        """Report a run in which hardly any proposal was accepted, or rounding
+        decided.
+        """
         return remark_rejections(statistics) + remark_rounding(statistics["energy"])

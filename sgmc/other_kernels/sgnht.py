@@ -24,7 +24,7 @@ class SGNHTState(NamedTuple):
 
 
 class SGNHTInfo(NamedTuple):
-    """What a step learned."""
+    """Information about a step."""
 
     friction: Tensor  #: ξ, (chains,)
     num_gradients: int  #: gradient evaluations of each chain so far
@@ -33,7 +33,7 @@ class SGNHTInfo(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class SGNHT(WithMass[SGNHTState]):
     """Stochastic-gradient Nosé–Hoover thermostat (Ding et al., 2014, Algorithm 2):
-    SGHMC whose friction finds itself, in place of an estimate of the gradient noise.
+    SGHMC whose friction adapts, in place of an estimate of the gradient noise.
 
     r ← r − εξM⁻¹r − ε∇Ũ(θ) + N(0, 2Aε), then θ ← θ + εM⁻¹r, both with the new r, and ξ
     ← ξ + ε(rᵀM⁻¹r/dim − 1), which is in balance when the mean kinetic energy is right.

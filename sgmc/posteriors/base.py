@@ -17,7 +17,7 @@ from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import Kind, Potential, differentiate, no_noise
 
 Batch = tuple[Tensor, ...]
-_TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
+_TOGETHER = 2**26  # the numbers of the examples' gradients that are computed at once
 
 
 class DataPotential(Potential):
@@ -38,13 +38,13 @@ class DataPotential(Potential):
         dim: number of coordinates of θ, where it is known.
 
     Raises:
-        ValueError: if the data are no tensors or differ in length, or the batch does
-            not fit them.
+        ValueError: if the data are no tensors or differ in length, or the minibatch
+            does not fit them.
     """
 
     #: ∇log p(θ), from ``(chains, dim)`` to ``(chains, dim)``
     grad_log_prior: Callable[[Tensor], Tensor] | None = None
-    #: Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch
+    #: Σ∇log p(xᵢ | θ) over a minibatch, from ``(chains, dim)`` and the minibatch
     grad_log_likelihood: Callable[..., Tensor] | None = None
 
     def __init__(
@@ -78,7 +78,7 @@ class DataPotential(Potential):
     _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
 
     def __getstate__(self):
-        # a copy's tensors count their changes anew
+        # A copy's tensors count their changes anew.
         return vars(self) | {"versions": None}
 
     def log_prior(self, position: Tensor) -> Tensor:
@@ -173,8 +173,8 @@ class DataPotential(Potential):
         eq. 2.20).
 
         Raises:
-            ValueError: if the batch has one example, which has no covariance, or a full
-                matrix would not fit into memory.
+            ValueError: if the minibatch has one example, which has no covariance, or a
+                full matrix would not fit into memory.
         """
         if minibatch is None:
             return self.gradient(position), no_noise(position, kind)
@@ -193,7 +193,7 @@ class DataPotential(Potential):
             scale *= 1 - size / total
         if kind == "full":
             moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
-        else:  # what rounding leaves below zero is zero
+        else:  # rounding may leave it below zero
             square = gradient.square()
             if kind == "scalar":
                 scale /= position.shape[1]
@@ -202,7 +202,9 @@ class DataPotential(Potential):
         return self._with_prior(position, gradient, total / size), moment.mul_(scale)
 
     def log_likelihoods(self, position: Tensor, batch: Batch) -> Tensor:
-        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
+        """Compute ``log_likelihood`` of a minibatch, ``(chains, n)``; check its
+        shape.
+        """
         found = self.log_likelihood(position, *batch)
         expected = (len(position), batch[0].shape[1])
         if found.shape != expected:
@@ -214,21 +216,23 @@ class DataPotential(Potential):
         return found
 
     def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ) of all the data, with the constants that the energy can
-        do without: ``(chains, dim)`` → ``(chains, N)``.
+        """Compute log p(xᵢ | θ) of all the data, with the constants that the energy
+        leaves out: ``(chains, dim)`` → ``(chains, N)``.
         """
         return self.log_likelihoods(position, self.gather(None))
 
     def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
+        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a minibatch: →
+        ``(chains,)``.
+        """
         total = self.log_likelihoods(position, batch).sum(-1)
         return -self.log_prior(position) - scale * total
 
     def _gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute the gradient of the same: → ``(chains, dim)``."""
+        """Compute the gradient of the same energy: → ``(chains, dim)``."""
         if self.grad_log_likelihood is not None:
             slope = self.grad_log_likelihood(position, *batch)
-        elif self.grad_log_prior is None:  # both parts in one pass backwards
+        elif self.grad_log_prior is None:  # one backward pass gives both parts
             energy = lambda x: self._energy_of(x, batch, scale)
             return differentiate(energy, position)[1]
         else:
@@ -237,7 +241,7 @@ class DataPotential(Potential):
         return self._with_prior(position, slope, scale)
 
     def _with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
-        """Put −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
+        """Combine −∇log p(θ) − scale·Σ∇log p(xᵢ | θ).
 
         Args:
             position: ``(chains, dim)``.
@@ -253,7 +257,7 @@ class DataPotential(Potential):
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients ``(chains, dim)``, and their squares, of the same
         shape, or for ``"full"`` outer products ``(chains, dim, dim)``. For ``"scalar"``
-        squares may be summed over coordinates already, all or some of them.
+        squares may be summed over all or some coordinates already.
         """
         few = max(1, _TOGETHER // position.numel())
         total, moment = torch.zeros_like(position), position.new_zeros(())
@@ -265,8 +269,8 @@ class DataPotential(Potential):
         return total, moment
 
     def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
-        """Compute ∇log p(xᵢ | θ) of every example of a batch ``(chains or 1, n, ...)``,
-        by automatic differentiation: → ``(chains, n, dim)``.
+        """Compute ∇log p(xᵢ | θ) of every example of a minibatch ``(chains or 1, n,
+        ...)``, by automatic differentiation: → ``(chains, n, dim)``.
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
@@ -324,9 +328,9 @@ class GaussianPrior(DataPotential):
 
 
 class Vmap:
-    """``torch.func.vmap`` of a function, or a loop for what it cannot run, with the
-    same results to rounding: chosen at the first failure, which is remembered, with a
-    warning.
+    """``torch.func.vmap`` of a function, or a loop for one that it cannot run, with the
+    same results up to rounding: chosen at the first failure, which is remembered, with
+    a warning.
 
     Example:
         >>> with warnings.catch_warnings(action="ignore"):
@@ -338,11 +342,11 @@ class Vmap:
         self.apart: set[tuple] = set()  # the in_dims with which it failed
 
     def __call__(self, function: Callable[..., Any], in_dims: tuple) -> Callable:
-        """Make the function of tensors with an axis in front, where in_dims are 0, as
+        """Call the function on tensors with an axis in front, where in_dims are 0, as
         ``vmap`` does.
         """
 
-        # what is random is for the checks of a model to find, as in one chain
+        # The checks of a model find randomness, so it may stay as in one chain.
         together = torch.func.vmap(function, in_dims, randomness="different")
 
         def mapped(*arguments):
@@ -350,7 +354,7 @@ class Vmap:
             if in_dims not in self.apart:
                 try:
                     return together(*arguments)
-                except Exception as error:  # its own, or the function's, as below
+                except Exception as error:  # either vmap's own error or the function's
                     reason = str(error).partition("\n")[0]
             pairs = list(zip(arguments, in_dims, strict=True))
             size = next(len(tree_leaves(x)[0]) for x, dim in pairs if dim == 0)
@@ -375,7 +379,7 @@ class Vmap:
 def over_chains(
     function: Callable[..., Any], own: Any, *batch: Tensor, vmap: Callable | None = None
 ) -> Any:
-    """Call a function of one chain's numbers, and of its batch, for all chains.
+    """Call a function of one chain's numbers, and of its minibatch, for all chains.
 
     Args:
         function: the function.

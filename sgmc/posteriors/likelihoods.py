@@ -13,7 +13,7 @@ from sgmc.potentials import differentiate
 
 class Likelihood:
     """The distribution of a target y given a model's output z; a subclass writes
-    ``log_density``, and the others where they make sense.
+    ``log_density``, and the other methods where they make sense.
 
     Outputs are ``(chains, n)`` or ``(chains, n, k)``, targets ``(chains or 1, n,
     ...)``.
@@ -32,28 +32,29 @@ class Likelihood:
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
         if "log_density" in vars(cls) and "log_constant" not in vars(cls):
-            cls.log_constant = Likelihood.log_constant  # not that of another density
+            # the constant of another density would be wrong
+            cls.log_constant = Likelihood.log_constant
         members = [vars(parent) for parent in cls.__mro__]
         first = next(each for each in members if {"log_density", "slope"} & set(each))
-        if "slope" not in first:  # the inherited one is of another density
+        if "slope" not in first:  # the inherited one belongs to another density
             inherited = cls.slope
 
             def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
-                # that of a subclass may build on the inherited one
+                # A subclass's slope may build on the inherited one.
                 used = Likelihood.slope if type(self).slope is slope else inherited
                 return used(self, outputs, targets)
 
             cls.slope = slope
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute log p(y | z) of every example, but for what does not depend on z:
-        ``(chains, n)``.
+        """Compute log p(y | z) of every example without the terms that do not depend on
+        z: ``(chains, n)``.
         """
         raise NotImplementedError
 
     def log_constant(self, targets: Tensor) -> Tensor | float:
-        """Compute what ``log_density`` leaves out of log p(y | z), for ``arviz.loo``
-        and ``arviz.compare``: ``(N,)``, or a number for all examples.
+        """Compute the terms of log p(y | z) that ``log_density`` leaves out, for
+        ``arviz.loo`` and ``arviz.compare``: ``(N,)``, or a number for all examples.
         """
         raise NotImplementedError(
             f"{type(self).__name__} does not say what its log_density leaves out of "
@@ -70,7 +71,7 @@ class Likelihood:
         return -self.log_density(outputs, targets).sum()
 
     def predict(self, outputs: Tensor) -> Tensor:
-        """Compute what is predicted: here the output itself."""
+        """Compute the prediction, here the output itself."""
         return outputs
 
     def log_predict(self, outputs: Tensor) -> Tensor:
@@ -87,7 +88,7 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Gaussian(Likelihood):
-    """y ~ N(z, σ²), for each of the outputs.
+    """The normal distribution y ~ N(z, σ²), for each of the outputs.
 
     Args:
         noise_variance: σ².
@@ -122,7 +123,8 @@ class Gaussian(Likelihood):
 
 @dataclass(frozen=True)
 class Bernoulli(Likelihood):
-    """P(y = 1) = 1/(1 + e^−z), for y in {0, 1} and each of the outputs.
+    """The distribution P(y = 1) = 1/(1 + e^−z), for y in {0, 1} and each of the
+    outputs.
 
     Example:
         >>> Bernoulli().slope(torch.zeros(1, 1), torch.ones(1, 1))
@@ -134,7 +136,7 @@ class Bernoulli(Likelihood):
         return _over_outputs(targets * outputs - functional.softplus(outputs))
 
     def log_constant(self, targets: Tensor) -> float:
-        """Give 0, for nothing is left out."""
+        """Return 0, because nothing is left out."""
         return 0.0
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -150,8 +152,8 @@ class Bernoulli(Likelihood):
         return functional.logsigmoid(outputs)
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless targets are zeros and ones like the outputs, which
-        for parameters of zero are not a sigmoid's ½.
+        """Raise a ValueError unless targets are zeros and ones like the outputs, and
+        the outputs for parameters of zero are not a sigmoid's ½.
         """
         if not ((targets == 0) | (targets == 1)).all():
             low, high = (float(extreme) for extreme in targets.aminmax())
@@ -165,8 +167,8 @@ class Bernoulli(Likelihood):
 
 @dataclass(frozen=True)
 class Softmax(Likelihood):
-    """P(y = k) = e^{zₖ} / Σⱼe^{zⱼ}, for class numbers y and outputs ``(chains, n,
-    classes)``.
+    """The distribution P(y = k) = e^{zₖ} / Σⱼe^{zⱼ}, for class numbers y and outputs
+    ``(chains, n, classes)``.
 
     Example:
         >>> Softmax().predict(torch.zeros(1, 1, 4))
@@ -179,13 +181,13 @@ class Softmax(Likelihood):
         return self.log_predict(outputs).gather(-1, chosen)[..., 0]
 
     def log_constant(self, targets: Tensor) -> float:
-        """Give 0, for nothing is left out."""
+        """Return 0, because nothing is left out."""
         return 0.0
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute 1 − P(k) for the class k = y, and −P(k) for the others."""
         chosen = targets.expand(outputs.shape[:2])[..., None]
-        # of few classes this takes a fifth of the time of torch.softmax
+        # With few classes this takes a fifth of the time of torch.softmax.
         odds = (outputs - outputs.amax(-1, keepdim=True)).exp_()
         slope = odds.div_(-odds.sum(-1, keepdim=True))
         return slope.scatter_add_(-1, chosen, outputs.new_ones(1).expand(chosen.shape))
@@ -199,8 +201,8 @@ class Softmax(Likelihood):
         return functional.log_softmax(outputs, -1)
 
     def check(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless targets are class numbers, each with an output,
-        which for parameters of zero is not a softmax's 1/k.
+        """Raise a ValueError unless targets are class numbers, each with an output, and
+        the outputs for parameters of zero are not a softmax's 1/k.
         """
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Models that see their parameters through z = x·θ alone."""
+"""Models whose likelihood depends on the parameters only through z = x·θ."""
 
 import torch
 from torch import Tensor
@@ -53,7 +53,7 @@ class LinearModel(GaussianPrior):
             )
         check_positive("prior_variance (no standard deviation)", prior_variance)
         check_instance("likelihood", likelihood, Likelihood, "Bernoulli()")
-        likelihood.check(inputs.new_zeros(1, 1), targets)  # a number for an example
+        likelihood.check(inputs.new_zeros(1, 1), targets)  # one number for an example
         super().__init__((inputs, targets), batch_size, minibatches, inputs.shape[1])
         self.likelihood, self.prior_precision = likelihood, 1 / prior_variance
         self.prior = Matrix(self.prior_precision)
@@ -65,7 +65,7 @@ class LinearModel(GaussianPrior):
         return self.likelihood.log_density(dot(inputs, position), targets)
 
     def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
-        """Compute it with the likelihood's constant."""
+        """Compute the log likelihoods with the likelihood's constant."""
         found = super().pointwise_log_likelihoods(position)
         return found + self.likelihood.log_constant(self.data[1])
 
@@ -83,8 +83,8 @@ class LinearModel(GaussianPrior):
         inputs, targets = batch
         weights = self.likelihood.slope(dot(inputs, position), targets)
         total = _weighted_sum(inputs, weights)
-        # In place from here, for the batch is a copy already, and another of its size
-        # would cost more than the arithmetic.
+        # The work is in place from here, because the minibatch is a copy already, and
+        # another of its size would cost more than the arithmetic.
         if kind == "full":
             gradients = inputs.mul_(weights[..., None])
             return total, gradients.mT @ gradients

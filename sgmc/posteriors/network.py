@@ -70,7 +70,7 @@ class NetworkPosterior(GaussianPrior):
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
         like = inputs if inputs.is_floating_point() else next(module.parameters())
-        self._like = like.new_empty(0)  # of the positions' dtype
+        self._like = like.new_empty(0)  # has the positions' dtype
         if not isinstance(prior_variance, Mapping):
             prior_variance = dict.fromkeys(self.shapes, prior_variance)
         if set(prior_variance) != set(self.shapes):
@@ -83,16 +83,17 @@ class NetworkPosterior(GaussianPrior):
         self.prior_precision = {name: 1 / prior_variance[name] for name in self.shapes}
         self.prior = self.prior_of(self.prior_precision)
         self.module = checks.copied(module)
-        # they say nothing, and a checkpoint must not tell posteriors apart by them
+        # These carry no information, and a checkpoint must not distinguish posteriors
+        # by them.
         for name in self.shapes:
             self.module.get_parameter(name).detach().zero_()
         whole = len(parameters) == len(self.shapes) and inputs.ndim == 2
         self._layers = _layers_of(module) if whole else None
         generator = Generator(self._like.device).manual_seed(0)
         named = self.named(self.initial_position(1, generator)[0])
-        # at a scale of zero no mixing would be seen
+        # At a scale of zero no mixing would show.
         named = {name: x + (x.ndim < 2) for name, x in named.items()}
-        # of these buffers every call is to have its own
+        # Every call gets its own copy of these buffers.
         self._changing = checks.check_outputs(self.module, inputs[:100], named)
         with torch.no_grad():
             outputs = self.outputs(like.new_zeros(1, dim), inputs[None, :2])
@@ -115,7 +116,7 @@ class NetworkPosterior(GaussianPrior):
         return self.likelihood.log_density(self.outputs(position, inputs), targets)
 
     def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
-        """Compute it with the likelihood's constant."""
+        """Compute the log likelihoods with the likelihood's constant."""
         found = super().pointwise_log_likelihoods(position)
         return found + self.likelihood.log_constant(self.data[1])
 
@@ -128,8 +129,8 @@ class NetworkPosterior(GaussianPrior):
         return over_chains(self.outputs_of_one, position, inputs, vmap=vmap)
 
     def outputs_of_one(self, position: Tensor, inputs: Tensor) -> Tensor:
-        """Evaluate it with one chain's weights ``(dim,)``: ``(n, ...)`` → ``(n, k)`` or
-        ``(n,)``.
+        """Evaluate the network with one chain's weights ``(dim,)``: ``(n, ...)`` →
+        ``(n, k)`` or ``(n,)``.
         """
         own = {name: x.clone() for name, x in self._changing.items()}
         values = self.named(position) | own
@@ -173,14 +174,14 @@ class NetworkPosterior(GaussianPrior):
         return torch.cat(pieces, -1)
 
     def predict(self, position: Tensor, inputs: Tensor) -> Tensor:
-        """Compute what every chain predicts for the inputs ``(n, ...)``, by softmax the
+        """Compute every chain's predictions for the inputs ``(n, ...)``, by softmax the
         class probabilities ``(chains, n, classes)``.
         """
         return self.likelihood.predict(self._outputs_of_all(position, inputs))
 
     def log_predict(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Compute the logarithms of :meth:`predict`, which single precision can hold
-        when a probability is below its least, e⁻¹⁰³.
+        when a probability is below the smallest number, e⁻¹⁰³.
         """
         return self.likelihood.log_predict(self._outputs_of_all(position, inputs))
 
@@ -191,12 +192,13 @@ class NetworkPosterior(GaussianPrior):
                 f"{checks.shown(position)}: draws are one by draws.flatten(0, 1)"
             )
         checks.check_tensor("inputs", inputs, "...", floating=False)
-        # a few at a time, for what convolutions make of all may not fit into memory
+        # The inputs go a few at a time, because the convolutions of all may not fit
+        # into memory.
         few = inputs.split(1_000)
         return torch.cat([self.outputs(position, each[None]) for each in few], 1)
 
     def _gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
-        """Compute its gradient."""
+        """Compute the gradient of the energy."""
         if self._layers is None:
             return super()._gradient_of(position, batch, scale)
         return self._with_prior(position, self._sums(position, batch)[0], scale)
@@ -220,7 +222,7 @@ class NetworkPosterior(GaussianPrior):
         return gradient, _moments(layers, given, batch[0], slope, sums, kind)
 
 
-# of each activation f: f, and f′ as a function of f
+# Each activation f has f and f′, as a function of f.
 _ACTIVATIONS = {
     nn.ReLU: (torch.relu, torch.sign),
     nn.Sigmoid: (torch.sigmoid, lambda a: a - a.square()),
@@ -231,14 +233,14 @@ _ACTIVATIONS = {
 class _Layer(NamedTuple):
     """A linear layer, by the names of its parameters."""
 
-    activation: type[nn.Module] | None  #: what comes before it
+    activation: type[nn.Module] | None  #: names what comes before it
     weight: str
     bias: str | None
 
 
 def _layers_of(module: nn.Module) -> list[_Layer] | None:
-    """List the layers of a network; None if it is something else than linear layers and
-    known activations in turn.
+    """List the layers of a network; None unless it consists of linear layers and
+    supported activations in turn.
 
     Example:
         >>> _layers_of(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)))[1]
@@ -251,7 +253,7 @@ def _layers_of(module: nn.Module) -> list[_Layer] | None:
         any(type(layer) is not nn.Linear for layer in linear)
         or not set(between) <= set(_ACTIVATIONS)
         or len(linear) != len(between) + 1
-        # no weights are used twice, and nothing is done beside
+        # No weights may be used twice, and nothing may act beside the layers.
         or len(list(module.parameters())) != sum(len([*x.parameters()]) for x in linear)
         or any(x._forward_hooks or x._forward_pre_hooks for x in module.modules())
     ):

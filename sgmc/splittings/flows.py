@@ -1,5 +1,5 @@
 # ruff: noqa: D102 (move and linear are those of Flow)
-"""Flows: the pieces of which integrators are made; a list of them is a splitting.
+"""Flows, the pieces of which integrators are made; a list of them is a splitting.
 
 On U(θ) = ½θᵀAθ with gradient noise N(0, V) a flow is a linear map with Gaussian noise,
 z' = Fz + N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics. So one list gives
@@ -48,8 +48,8 @@ class Flow(Protocol):
         ...
 
     def linear(self, precision: Tensor, noise_variance: Tensor) -> Law:
-        """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0,
-        V), from A and V; all are float64.
+        """Return F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is
+        N(0, V), from A and V; all are float64.
         """
         ...
 
@@ -91,7 +91,7 @@ class _Moving:
 
     def __post_init__(self):
         check_number("time", self.time)
-        self._inverse_mass  # refuses what is no mass
+        self._inverse_mass  # raises an error unless it is a mass
 
     @cached_property
     def _inverse_mass(self) -> Matrix:
@@ -100,7 +100,7 @@ class _Moving:
 
 @dataclass(frozen=True, eq=False)
 class Drift(_Moving):
-    """θ ← θ + tM⁻¹r."""
+    """The drift θ ← θ + tM⁻¹r."""
 
     time: float
     mass: MatrixLike = 1.0
@@ -115,7 +115,7 @@ class Drift(_Moving):
 
 @dataclass(frozen=True, eq=False)
 class Kick:
-    """r ← r − t∇Ũ(θ); each kick takes a gradient of its own."""
+    """The kick r ← r − t∇Ũ(θ); each kick takes a gradient of its own."""
 
     time: float
 
@@ -132,7 +132,7 @@ class Kick:
 
 @dataclass(frozen=True, eq=False)
 class MomentumMap:
-    """r ← Gr + N(0, S), friction and its noise; None draws nothing."""
+    """The map r ← Gr + N(0, S), friction and its noise; with None it draws nothing."""
 
     factor: Matrix = field(default_factory=lambda: Matrix(1.0))
     covariance: Matrix | None = None
@@ -189,7 +189,7 @@ class Free:
         u = torch.expm1(-x)
         spread = (-self.temperature * mass * u * (2 + u)).sqrt()
         shared = self.temperature * u**2 / rate / spread
-        # The difference by its series where hardly a digit of it would be left.
+        # The difference comes from its series where hardly a digit of it would be left.
         series, difference = x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
         difference = torch.where(x < 0.01, series, difference)
         alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
@@ -218,7 +218,9 @@ class Free:
 
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """Flows that all start from one state, their increments added: explicit Euler."""
+    """Flows that all start from one state, with their increments added: explicit
+    Euler.
+    """
 
     flows: Sequence[Flow]
 
@@ -242,7 +244,9 @@ class AtOnce:
 
 @dataclass(frozen=True, eq=False)
 class Descent(_Moving):
-    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S), without a momentum: Langevin dynamics."""
+    """The descent θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S), without a momentum: Langevin
+    dynamics.
+    """
 
     time: float
     covariance: Matrix
@@ -268,14 +272,14 @@ class Descent(_Moving):
 def friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
-    """Make friction as Euler takes it: r ← (1 − tCM⁻¹)r."""
+    """Make the friction of Euler's method: r ← (1 − tCM⁻¹)r."""
     return MomentumMap(Matrix(1.0) - _damping(time, friction, mass))
 
 
 def implicit_friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
-    """Make friction as Euler's implicit method takes it: r ← (1 + tCM⁻¹)⁻¹r."""
+    """Make the friction of Euler's implicit method: r ← (1 + tCM⁻¹)⁻¹r."""
     return MomentumMap((Matrix(1.0) + _damping(time, friction, mass)).inverse)
 
 
@@ -297,7 +301,7 @@ def noise_flow(covariance: Matrix) -> MomentumMap:
 
 
 def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
-    """Make r ~ N(0, M), whatever it was."""
+    """Make r ~ N(0, M), whatever r was."""
     return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
@@ -343,7 +347,9 @@ def sghmc(
 
 
 def explicit_euler_sghmc(*arguments, **settings) -> list[Flow]:
-    """List the explicit Euler step: as :func:`sghmc`, all from the old state."""
+    """List the explicit Euler step: as :func:`sghmc`, with all flows from the old
+    state.
+    """
     return [AtOnce(sghmc(*arguments, **settings))]
 
 
@@ -376,7 +382,9 @@ def baoab(
     mass: MatrixLike = 1.0,
     temperature: float = 1.0,
 ) -> list[Flow]:
-    """List BAOAB (Leimkuhler and Matthews, 2013), halves but for the middle."""
+    """List BAOAB (Leimkuhler and Matthews, 2013), with halves of all flows but the
+    middle one.
+    """
     return [
         Kick(step_size / 2),
         Drift(step_size / 2, mass),
@@ -451,7 +459,7 @@ def _injected(
 
 
 def _law(dim: int, **given: Tensor) -> Law:
-    """Make F, the identity but for what position (x) and momentum (r) get from each
+    """Make F, the identity but for the effects of position (x) and momentum (r) on each
     other, and Q, with the momentum's noise.
     """
     one = torch.eye(dim, dtype=torch.float64)

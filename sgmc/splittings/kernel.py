@@ -1,4 +1,4 @@
-"""Any splitting as a sampler."""
+"""A kernel that follows any splitting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class SplittingState(NamedTuple):
 
 
 class SplittingInfo(NamedTuple):
-    """What a step of a splitting learned."""
+    """Information about a step of a splitting."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
 
@@ -91,5 +91,5 @@ class Splitting(Kernel[SplittingState]):
         return SplittingState(position, momentum, done), SplittingInfo(done)
 
     def target_temperature(self) -> float | None:
-        """Give T; None without noise."""
+        """Return T; None without noise."""
         return self.temperature or None

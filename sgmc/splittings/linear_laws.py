@@ -124,9 +124,9 @@ class LinearChain(NamedTuple):
 def linear_chain(
     splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0
 ) -> LinearChain:
-    """Compose flows, in the order in which they move, to the chain in (θ, r), or in θ
-    where there is no momentum, that they make on U(θ) = ½θᵀAθ. The precision A
-    is symmetric, ``(dim, dim)``; V, the covariance of the gradient noise, is a number,
+    """Compose flows, in the order in which they move, into the chain that they make on
+    U(θ) = ½θᵀAθ, in (θ, r), or in θ where there is no momentum. The precision A is
+    symmetric, ``(dim, dim)``; V, the covariance of the gradient noise, is a number,
     ``(dim,)`` or ``(dim, dim)``.
 
     Example:

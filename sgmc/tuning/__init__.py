@@ -1,4 +1,4 @@
-"""Warm-up, step sizes, frictions and noise estimates chosen for a model."""
+"""Warm-up, step sizes, frictions and noise estimates, chosen for a model."""
 
 from sgmc.tuning.adaptation import adapt
 from sgmc.tuning.defaults import (

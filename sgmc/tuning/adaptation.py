@@ -1,5 +1,5 @@
-"""Warm-up that tunes: the step size by dual averaging, the mass by the variances of the
-draws.
+"""Warm-up that tunes the step size by dual averaging, and the mass by the variances of
+the draws.
 """
 
 import math
@@ -48,7 +48,7 @@ class DualAveraging:
         self.centre, self.shortfall, self.time = math.log(10 * step_size), 0.0, 0
 
     def update(self, acceptance: float) -> None:
-        """Note the acceptance of the last step; set ``step_size`` and ``average``."""
+        """Record the acceptance of the last step; set ``step_size`` and ``average``."""
         self.time += 1
         weight = 1 / (self.time + 10)
         self.shortfall += weight * (self.target - acceptance - self.shortfall)
@@ -77,8 +77,8 @@ def adapt(
     checkpoint: Store | None = None,
     progress: bool = True,
 ) -> tuple[Kernel, Tensor]:
-    """Warm up a kernel: move the chains to where the mass is, and tune the step size
-    and a diagonal mass, the same for all chains.
+    """Warm up a kernel: move the chains to the bulk of the distribution, and tune the
+    step size and a diagonal mass, the same for all chains.
 
     The step size follows the mean acceptance of all chains by
     :class:`~sgmc.tuning.adaptation.DualAveraging`. After a first tenth of the steps the
@@ -132,7 +132,8 @@ def adapt(
     run = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
     words = dict(title="warm-up", kept="the kernel is tuned by what was seen so far")
     drive(run, num_steps, checkpoint=checkpoint, progress=progress, **words)
-    # of what has not moved since the last window, if that is long enough ago to tell
+    # These chains have not moved since the last window, long enough ago for that to be
+    # certain.
     stuck = ~run.moments.moved() & (run.done >= run.last + 10)
     if stuck.any():
         warnings.warn(
@@ -161,7 +162,7 @@ class _WarmUp:
     target: float
 
     def __post_init__(self):
-        # one matrix for all steps, which is factorised once
+        # One matrix serves all steps, and is factorised once.
         self.mass, self.done = Matrix.of(self.kernel.mass), 0
         seed = derived_seed(self.seed, "warm-up")
         self.generator = Generator(self.start.device).manual_seed(seed)
@@ -170,7 +171,7 @@ class _WarmUp:
         self.ends = _window_ends(self.num_steps)
         self.last, self.lead = self.ends[-1], self.num_steps // 2
         self.moments = _Moments(self.start)
-        # with which positions still move
+        # Positions still move with this step size.
         smallest = torch.finfo(self.start.dtype).eps ** 0.75
         able = self.one_step()(smallest) > 0.5
         self.able = able if able.any() else ~able
@@ -207,8 +208,8 @@ class _WarmUp:
             self.averaging = self.search(self.averaging.average)
 
     def followed(self, acceptance: Tensor) -> float:
-        """Choose what the step size follows: the slowest chain at first, as long as it
-        is slow, and the mean of all later.
+        """Choose the acceptance that the step size follows: the slowest chain's at
+        first, as long as it is slow, and later the mean of all.
         """
         acceptance = acceptance[self.able]
         self.recent = 0.9 * self.recent + 0.1 * acceptance
@@ -255,7 +256,7 @@ class _Moments:
         self.count = 0
 
     def update(self, position: Tensor) -> None:
-        """Take in a draw of every chain, ``(chains, dim)``."""
+        """Add a draw of every chain, ``(chains, dim)``."""
         self.count += 1
         self.last = in_double(position)
         shift = self.last - self.mean
@@ -263,12 +264,12 @@ class _Moments:
         self.squares += shift * (self.last - self.mean)
 
     def moved(self) -> Tensor:
-        """Tell which chains are not where they started, ``(chains,)``."""
+        """Tell which chains have left their starts, ``(chains,)``."""
         return (self.last != self.start).any(-1)
 
     def variance(self) -> Tensor:
-        """Estimate the variances ``(dim,)``, drawn a little towards 0.001 as in Stan,
-        which matters where draws are few.
+        """Estimate the variances ``(dim,)``, shrunk a little towards 0.001 as in Stan,
+        which matters for few draws.
         """
         moved = self.moved()
         chosen = moved if moved.any() else ~moved
@@ -281,7 +282,7 @@ class _Moments:
 
 def _window_ends(num_steps: int) -> list[int]:
     """Divide the steps between the first tenth and the last fifth into windows that
-    double, and give the last step of each.
+    double, and return the last step of each.
 
     Example:
         >>> _window_ends(1000)
@@ -290,7 +291,7 @@ def _window_ends(num_steps: int) -> list[int]:
     first, last = num_steps // 10, num_steps - num_steps // 5
     length, ends = max(5, num_steps // 40), []
     end = first + length
-    # otherwise the next but one would not fit, and this window takes what is left
+    # Otherwise the next window but one would not fit, and this one takes the rest.
     while end + 2 * length * 2 <= last:
         ends.append(end)
         length *= 2

@@ -1,4 +1,4 @@
-"""How long a step, how much friction: SGHMC tuned from the curvature of an energy and
+"""Defaults for SGHMC: its step and its friction, from the curvature of an energy and
 the noise of its gradient.
 """
 
@@ -28,16 +28,17 @@ from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 from sgmc.tuning.adaptation import STEP_SIZES
 
-# in standard deviations; with the friction 2A there is no stationary law beyond 0.83
+# The unit is a standard deviation; with the friction 2A there is no stationary
+# distribution beyond 0.83.
 LONGEST_STEP = 0.5
-MOST_STEPS = 10_000  # of a draw
-MANY = 200_000  # gradients of each chain, which tune announces before it takes them
-LOUD = 100  # noise over curvature from which the chains of tune take all the data
-FULL = 200  # coordinates up to which curvature and noise are whole matrices
-FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
-_CHAINS, _DRAWS = 20, 10  # of a turn of tune
-_LOOKS = 10  # number of random directions
-_TOGETHER = 64  # number of positions at which gradients are computed at once
+MOST_STEPS = 10_000  # the most steps of a draw
+MANY = 200_000  # the gradients of each chain, which tune announces before it takes them
+LOUD = 100  # the noise over curvature from which the chains of tune take all the data
+FULL = 200  # up to so many coordinates curvature and noise are whole matrices
+FLAT = 1e-6  # the share of the largest curvature below which a direction counts as flat
+_CHAINS, _DRAWS = 20, 10  # chains and draws of a turn of tune
+_LOOKS = 10  # the number of random directions
+_TOGETHER = 64  # the number of positions at which gradients are computed at once
 
 
 def matched_noise_estimate(
@@ -55,8 +56,8 @@ def matched_noise_estimate(
     Cov(θ, r) = −½εKM. All matrices are numbers, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there
-            is no stationary law, or B̂ exceeds C.
+        ValueError: if a matrix is invalid, M − ½εC − ¼ε²A is not positive definite, so
+            that there is no stationary distribution, or B̂ exceeds C.
 
     Example:
         >>> matched_noise_estimate(2.0, 4.0, step_size=0.5, friction=3.0)
@@ -90,7 +91,7 @@ def matched_noise_estimate(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DefaultSGHMC(SGHMC):
-    """The SGHMC of :func:`default_kernel`, which says why it is as it is."""
+    """The SGHMC of :func:`default_kernel`, which explains the choices."""
 
     step_size: float
     noise_estimate: float | Tensor = 0.0
@@ -130,7 +131,7 @@ class DefaultSGHMC(SGHMC):
             (0.5, 0.25, 8)
         """
         step, half = self.step_size, self.step_size / 2
-        # with M = A and C = 2A what the step itself widens is ½ε²A/(1 − ε)
+        # With M = A and C = 2A the step itself widens by ½ε²A/(1 − ε).
         noise = self.noise_estimate - step**2 / (2 - 2 * step) * self.mass  # ½εV
         return replace(
             self,
@@ -165,12 +166,12 @@ def default_kernel(
         potential: the target, with its minibatches.
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
             or draws ``(chains, dim)``, over which curvature and noise are averaged.
-        seed: seed of the minibatches and directions that are looked at.
+        seed: seed of the minibatches and directions.
         step_size: ε in place of the default; B̂ is matched to it.
 
     Raises:
-        ValueError: if the step is too long, or the noise is unknown or that of batches
-            of one example.
+        ValueError: if the step is too long, or the noise is missing or that of
+            minibatches of one example.
 
     Warns:
         UserWarning: if the position is neither near a mode nor like a draw, the energy
@@ -192,7 +193,7 @@ def default_kernel(
             stacklevel=2,
         )
     kernel = look.kernel(step_size)
-    if kernel.num_steps * kernel.step_size < 1.99:  # the time of a draw is two
+    if kernel.num_steps * kernel.step_size < 1.99:  # a draw takes the time εm = 2
         warnings.warn(
             f"num_steps is {kernel.num_steps:,}, where a step_size of "
             f"{kernel.step_size:.3g} needs {2 / kernel.step_size:,.0f} for draws that "
@@ -209,8 +210,8 @@ def tune(
     progress: bool = True,
     checkpoint: Store | None = None,
 ) -> tuple[DefaultSGHMC, Tensor]:
-    """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws
-    from these, for the curvature of a mode may be that of nowhere else.
+    """Tune SGHMC at a mode, then at draws from there, then at draws from these, because
+    the curvature of a mode may occur nowhere else.
 
     Twice, twenty chains make ten draws with a quarter of the step, and
     :func:`default_kernel` averages curvature and noise over where they are. Each chain
@@ -224,7 +225,7 @@ def tune(
         potential: the target, with its minibatches.
         position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
             or several ``(chains, dim)``.
-        seed: seed of the looks and of the chains.
+        seed: seed of the measurements and of the chains.
         progress: whether to show a progress bar.
         checkpoint: where to save the chains, or from which to go on.
 
@@ -267,9 +268,9 @@ class _Tuning:
         self.begin()
 
     def begin(self) -> None:
-        """Look at the positions, and start chains there with a quarter of the step."""
+        """Measure the positions, and start chains there with a quarter of the step."""
         with warnings.catch_warnings():
-            # what is said of a mode is no longer true of the draws
+            # The warnings about a mode no longer hold for draws.
             warnings.simplefilter("ignore")
             look = _look(self.potential, self.position, self.seed)
         if look.far and look.kernel().num_steps == MOST_STEPS:
@@ -280,7 +281,7 @@ class _Tuning:
             )
         self.target = self.potential
         if look.curvature.ndim == 2 and look.loudness > LOUD:
-            self.target = Potential()  # with the exact gradient, of all the data
+            self.target = Potential()  # all the data give the exact gradient
             self.target.energy = self.potential.energy
             self.target.gradient = self.potential.gradient
             look = look._replace(noise=0 * look.noise, loudness=0.0)
@@ -330,13 +331,13 @@ class _Tuning:
 
 
 class _Look(NamedTuple):
-    """What was measured at some positions."""
+    """Measurements at some positions."""
 
     curvature: Tensor  #: A
     noise: Tensor  #: V
     loudness: float  #: ν
     stiffness: float  #: κ
-    form: str  #: of A and V
+    form: str  #: the form of A and V, in words
     num_examples: int | None
     far: float  #: number of standard deviations from a mode, 0 if near
 
@@ -372,9 +373,9 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
         if dim <= FULL:
             curvature, stiffness = _hessian(potential, position), 1.0
             form = "whole matrices"
-            rows = 400 * dim  # examples to look at, over all positions
+            rows = 400 * dim  # examples to measure, over all positions
             size = getattr(potential, "batch_size", None) or rows
-            looks = math.ceil(rows / (chains * size))  # minibatches at each
+            looks = math.ceil(rows / (chains * size))  # minibatches at each position
             together = min(looks, math.ceil(_TOGETHER / chains))
             many, number = position.repeat(together, 1), math.ceil(looks / together)
             noise = estimate_noise_variance(potential, many, generator, "full", number)
@@ -382,7 +383,7 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
             root = Matrix(curvature).root.inverse
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
-            # the lengths of the rows of ∇²U, (E[(∇²U z)ⱼ²])^½ over random signs z
+            # The rows of ∇²U have these lengths, (E[(∇²U z)ⱼ²])^½ over random signs z.
             signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
             lengths = _curved(potential, position, signs).square().mean(0).sqrt()
             curvature = lengths.clamp(min=FLAT * float(lengths.max()))
@@ -401,10 +402,11 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
 
 def _distance(slopes: Tensor) -> float:
     """Compute how many standard deviations positions are from a mode, from A^−½∇U
-    ``(chains, dim)``; 0 where they may be a mode or draws."""
-    # At a mode, which a single position is to be, the slopes are zero; at draws their
-    # mean square is one in every coordinate, for E[∇U∇Uᵀ] = E[∇²U], and the largest of
-    # dim normal numbers hardly exceeds √(2 log dim) + 4.
+    ``(chains, dim)``; 0 where they may be a mode or draws.
+    """
+    # At a mode, which a single position should be, the slopes are zero; at draws their
+    # mean square is one in every coordinate, because E[∇U∇Uᵀ] = E[∇²U], and the largest
+    # of dim normal numbers hardly exceeds √(2 log dim) + 4.
     squares = slopes.square().mean(0)
     largest, spread = float(squares.max()) ** 0.5, float(squares.mean()) ** 0.5
     wide = spread > (0.3 if len(slopes) == 1 else 2.0)
@@ -416,8 +418,8 @@ def _curved(
     potential: Potential, position: Tensor, directions: Tensor, near: bool = True
 ) -> Tensor:
     """Compute ∇²U(θ)z, averaged over positions ``(chains, dim)``, for directions
-    ``(number, dim)``, from gradients at θ + hz and θ − hz. Near each other they are
-    where the third root of the precision balances rounding and curvature; else h = 1.
+    ``(number, dim)``, from gradients at θ + hz and θ − hz. These are near each other if
+    the third root of the precision balances rounding and curvature; else h = 1.
     """
     length = 1.0
     if near:
@@ -459,8 +461,9 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
 
 
 def _of_units(potential: Any, hessian: Tensor, number: str) -> str:
-    """Say which column is in large units, if no direction is flat once each coordinate
-    is measured by its own curvature; otherwise nothing."""
+    """Name the column that is in large units, if no direction is flat once each
+    coordinate is measured by its own curvature; otherwise return an empty text.
+    """
     scale = hessian.diagonal().clamp(min=0).sqrt()
     alike = hessian / (scale[:, None] * scale)
     if not alike.isfinite().all() or torch.linalg.eigvalsh(alike).min() < FLAT:
@@ -484,7 +487,7 @@ def _symmetric(matrix: Tensor) -> Tensor:
 
 
 def _without_negative(covariance: Tensor) -> Tensor:
-    """Set eigenvalues to zero that rounding has made more negative than it may be."""
+    """Set eigenvalues to zero that rounding has made more negative than allowed."""
     values, vectors = torch.linalg.eigh(covariance)
     if values.min() >= -FLAT * values.max():
         return covariance
@@ -494,17 +497,18 @@ def _without_negative(covariance: Tensor) -> Tensor:
 def _stiffest(
     potential: Potential, position: Tensor, curvature: Tensor, generator: Generator
 ) -> tuple[float, float]:
-    """Find the largest eigenvalue of D^−½∇²U D^−½ by powers, and the variance of D^−½∇Ũ
-    along its eigenvector."""
-    # from gradients a standard deviation apart, for a kink of a rectified unit right
-    # here is not the curvature that a chain meets
+    """Find the largest eigenvalue of D^−½∇²U D^−½ by the power method, and the variance
+    of D^−½∇Ũ along its eigenvector.
+    """
+    # The gradients are a standard deviation apart, because a kink of a rectified unit
+    # at this very place is not the curvature that a chain meets.
     scale, stiffness = curvature.rsqrt(), 0.0
     direction = normal_like(position[:1], generator)
     for _ in range(3 * _LOOKS):
         direction /= direction.norm()
         product = scale * _curved(potential, position, scale * direction, near=False)
         stiffness = float((direction * product).sum())
-        # shifted, so that what curves downwards is not found
+        # The shift keeps downward curvature from being found.
         direction = product + product.norm() * direction
     probe = scale * direction / direction.norm()
     along = [
@@ -520,9 +524,9 @@ def friction_for(
     multiple: float = 3.0,
     at_least: float = 0.0,
 ) -> float | Tensor:
-    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂
-    with room to spare: a number, or ``(dim,)`` for a diagonal V; for a full V one
-    number for all, C = k·½ε·λ_max(V).
+    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C exceeds
+    B̂: a number, or ``(dim,)`` for a diagonal V; for a full V one number for all, C =
+    k·½ε·λ_max(V).
 
     Args:
         noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.

@@ -1,4 +1,4 @@
-"""What to do before and after tuning: find a mode, compare with half the step."""
+"""Steps before and after tuning: find a mode, and compare with half the step."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,12 +18,13 @@ from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.tuning.defaults import DefaultSGHMC
 
-FALSE_ALARMS = 1e-3  # how often half the step seems to change an answer by chance
-FACTOR = 2.0  # by which a standard deviation must not change unseen
+# the probability that half the step seems to change an answer by chance
+FALSE_ALARMS = 1e-3
+FACTOR = 2.0  # a larger change of a standard deviation must not go unseen
 
 
 def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> Tensor:
-    """Go down to modes from every chain's start ``(chains, dim)``, by at most so many
+    """Descend to modes from every chain's start ``(chains, dim)``, by at most so many
     steps of L-BFGS with all the data.
 
     Raises:
@@ -81,14 +82,14 @@ def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
 
 
 class HalfStep(NamedTuple):
-    """What :func:`half_step` found; printed, it is a sentence."""
+    """The result of :func:`half_step`; printed, it is a sentence."""
 
     means: Tensor  #: z of the differences of means, (dim,)
     standard_deviations: Tensor  #: z of the ratios of standard deviations, (dim,)
-    limit: float  #: what the largest of these exceeds by chance once in 1,000 times
-    verdict: str  #: what they mean
+    limit: float  #: the largest of these exceeds it by chance once in 1,000 times
+    verdict: str  #: their meaning in a sentence
     kernel: Kernel  #: with half the step
-    draws: Draws  #: of this kernel
+    draws: Draws  #: the samples of this kernel
 
     def __str__(self) -> str:
         return self.verdict
@@ -174,7 +175,7 @@ def half_step(
         f"{largest:.3g}, below {chance}. A standard deviation that changes by "
         f"{visible:.0%} would be seen"
     )
-    if not visible < FACTOR - 1:  # NaN where chains grew beyond all numbers
+    if not visible < FACTOR - 1:  # NaN means that chains grew beyond all numbers
         verdict = (
             f"half the step tells nothing: a standard deviation that is {FACTOR:g} "
             "times as large may not be seen. Take twenty chains, or more samples; and "
@@ -192,7 +193,7 @@ def half_step(
 
 
 def _halved(kernel: Any) -> tuple[Kernel, int]:
-    """Give the kernel with half the step, and how many of its steps stand for one."""
+    """Return the kernel with half the step, and how many of its steps replace one."""
     if isinstance(kernel, DefaultSGHMC):
         return kernel.halved(), 1
     step_size: Any = getattr(kernel, "step_size", None)
