@@ -52,7 +52,7 @@ warnings.filterwarnings("ignore", message=known)
 #
 # At first sight it is not.
 # {numref}`fig-digits-mistakes` shows test digits that one sampled network gets wrong, often with near certainty; such a network errs on {c}`one-error` % of the digits, and a trained network on {c}`trained-error` %.
-# But the average of two hundred such networks, in the last line of each title, gets most of these digits right.
+# But the average of two hundred such networks, in the last line of each title, gets most of these digits right, and errs on {c}`gain` points fewer than one of them.
 
 # %%
 train, test = digits()
