@@ -6,7 +6,7 @@ colour, and injects noise of the variance (2αη)². "As reported" has all three
 posterior" the colours and the noise put right; the statistics of both batch
 normalisations are those of 10,000 training images, for with a minibatch's there is no
 posterior. "All layers" samples every weight, "convolutions held" the linear layers
-only. At the end the heat is measured, what minibatches add to a weight's temperature.
+only. At the end it measures what minibatches add to a weight's temperature.
 """
 
 import math

@@ -1,9 +1,10 @@
 """CIFAR-10: the sampler of all layers and its optimiser once more, with 300 epochs.
 
-κ = (η/α)(N/n) is what a pass moves a weight that the data leave alone; minibatches heat
-every other one by κNσ²/2, for an example's gradient of variance σ². So the sampler's
-rate falls to a sixteenth over the first half of its passes, and with it κ and the heat;
-the networks of the other half are averaged. The optimiser's falls to zero.
+κ = (η/α)(N/n) is how far an epoch moves a weight that the data leave alone; minibatches
+raise the temperature of every other weight by κNσ²/2, for an example's gradient of
+variance σ². So the sampler's rate falls to a sixteenth over the first half of its
+epochs, and with it κ and that excess; the networks of the other half are averaged. The
+optimiser's falls to zero.
 """
 
 from functools import partial

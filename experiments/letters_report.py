@@ -1,7 +1,7 @@
 """Letters by the report's network: Figure 6a of Adam-Day et al. (2022).
 
 Its settings are those of Figure 5, with its start uniform on (−2, 2); letters and
-clothes are looked at as in uncertainty. small_start has the same from a small start.
+clothes are scored as in uncertainty. small_start has the same from a small start.
 """
 
 from experiments import report, small_start

@@ -3,11 +3,11 @@
 The ratings are MovieLens where the folder of the data has it; else they are made up
 from a known factor model, and the result says so. As in the authors' program,
 github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the training ratings, there
-are 20 factors and biases, precisions with Gamma(1, 1) laws are drawn between stretches
-of the chain, and a fifth is predicted from the others, five times: the seeds. Other
-than theirs, all methods scale every row by what its ratings say, take fewer steps, and
-subtract the noise of the minibatches, which samplers therefore draw afresh: in passes,
-by which the descents go, errors nearly cancel.
+are 20 factors and biases, precisions with Gamma(1, 1) priors are drawn between
+stretches of the chain, and a fifth is predicted from the others, five times: the seeds.
+Other than theirs, all methods scale every row by what its ratings say, take fewer
+steps, and subtract the noise of the minibatches, which samplers therefore draw afresh:
+in passes, by which the descents go, errors nearly cancel.
 """
 
 import math

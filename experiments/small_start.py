@@ -3,7 +3,7 @@
 The experiment figure5 has the right noise from weights uniform on (−2, 2) alone, and
 the small start with the program's noise alone. Here samplers at T = 1 and optimisers
 all start from N(0, 1/fan-in); the other settings are those of Figure 5. Letters are
-looked at as in uncertainty.
+scored as in uncertainty.
 """
 
 from experiments import mnist, report

@@ -37,7 +37,7 @@ def to_disk(
     batch. NumPy's ``open_memmap`` has to know N before.
 
     A posterior counts each example once, so a stream that does not is another data set,
-    and is refused. Of a ``DataLoader`` whose data set has numbers the sampler is asked
+    and is invalid. Of a ``DataLoader`` whose data set has numbers the sampler is asked
     for those of one pass, and 64 examples are read twice; any other stream that can be
     read again is, for 64 examples, and to its end if it then comes in another order. An
     augmentation that flips one example in ten is missed by chance in one of 300,000

@@ -50,7 +50,7 @@ def _matrix(value: Any) -> Any:
 
 
 def sgld(given: dict, problem: Problem) -> Laws:
-    """kernels/langevin.py:78–87; Welling and Teh (2011), eq. 4, with ε = 2η and a
+    """kernels/langevin.py; Welling and Teh (2011), eq. 4, with ε = 2η and a
     preconditioner M⁻¹. A schedule has the step size η₀/(1 + t) here.
     """
     step, mass = (
@@ -73,7 +73,7 @@ def sgld(given: dict, problem: Problem) -> Laws:
 
 
 def sghmc(given: dict, problem: Problem) -> Laws:
-    """kernels/sghmc.py:150–188; Chen et al. (2014), Algorithm 2: the position first,
+    """kernels/sghmc.py; Chen et al. (2014), Algorithm 2: the position first,
     then the gradient at the new one. With a learning rate η, α and β̂ (eq. 15),
     ε = √η, C = α/ε and B̂ = β̂/ε; an online estimate of a known V is ½εV.
     """
@@ -279,7 +279,7 @@ def _leapfrog(step, num_steps, mass):
 
 
 def naive_sghmc(given: dict, problem: Problem) -> Laws:
-    """kernels/naive_sghmc.py:61–82; Chen et al. (2014), Section 3.1, whose bias is
+    """kernels/naive_sghmc.py; Chen et al. (2014), Section 3.1, whose bias is
     documented. With its correction step the target's law is exact, since a trajectory
     and its reversal have the same noise.
     """
@@ -294,7 +294,7 @@ def naive_sghmc(given: dict, problem: Problem) -> Laws:
 
 
 def hmc(given: dict, problem: Problem) -> Laws:
-    """kernels/hmc.py:86–107; Neal (2011): exact, but for ``metropolis=False``."""
+    """kernels/hmc.py; Neal (2011): exact, but for ``metropolis=False``."""
     return (
         _exact(given, problem)
         if given.get("metropolis", True)
@@ -309,7 +309,7 @@ def _exact(given: dict, problem: Problem) -> Laws:
 
 
 def sgnuts(given: dict, problem: Problem) -> Laws:
-    """kernels/sgnuts.py:135–174. A tree of depth one is one step from a fresh momentum,
+    """kernels/sgnuts.py. A tree of depth one is one step from a fresh momentum,
     to the right or to the left, which have one law. With weights "work" every tree is
     exact. Deep trees with uniform weights have no known law.
     """
@@ -341,7 +341,7 @@ def sgnuts(given: dict, problem: Problem) -> Laws:
 
 
 def sgnht(given: dict, problem: Problem) -> Laws:
-    """other_kernels/sgnht.py:79–94; Ding et al. (2014), Algorithm 2: kick and friction,
+    """other_kernels/sgnht.py; Ding et al. (2014), Algorithm 2: kick and friction,
     then the position by the new momentum. In the limit of many coordinates.
     """
     step, mass = given["step_size"], given.get("mass", 1.0)
@@ -362,7 +362,7 @@ def sgnht(given: dict, problem: Problem) -> Laws:
 
 
 def cyclical(given: dict, problem: Problem) -> Laws:
-    """other_kernels/cyclical.py:154–168; Zhang et al. (2020), Algorithm 1: η = ½η₀(cos
+    """other_kernels/cyclical.py; Zhang et al. (2020), Algorithm 1: η = ½η₀(cos
     πj/ℓ + 1), here of SGLD; a call goes from one draw to the next. An explorer has the
     temperature 0.
     """
@@ -403,10 +403,10 @@ LAWS |= {"RandomWalkMetropolis": _exact, "Gibbs": _exact, "Cyclical": cyclical}
 
 
 def observed(cell: dict) -> tuple[bool, str]:
-    """Judge what is no law. ``Splitting`` has no temperature of its own and gives 1
-    (kernels/base.py:73), so that ``sample`` warns of samples that have the one that
-    their flows were given; and trees that reach their largest depth are told
-    (kernels/trees.py, ``diagnose``), without a word on whether the draws are right.
+    """Judge the cells that have no exact law. ``Splitting`` has a temperature, by
+    which ``sample`` judges the width of the samples; and a warning reports trees that
+    reach their largest depth (kernels/trees.py, ``diagnose``), without a word on
+    whether the draws are right.
     """
     found = cell["observed"]
     if "target_temperature" in found:

@@ -106,7 +106,7 @@ def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
     """Make up a table of the shape of :func:`mushrooms`: no such mushrooms exist, and
     only the shape is that of the real table.
 
-    There are 23 kinds, 11 of them poisonous, and each has its own law for each
+    There are 23 kinds, 11 of them poisonous, and each has its own odds for each
     attribute. Then the fifth attribute, as if it were an odour, takes one of its first
     three values in an edible mushroom and one of the other six in a poisonous one, but
     for three poisonous ones in a hundred, which smell edible; these alone take the

@@ -26,7 +26,7 @@ class MatrixFactorisation(GaussianPrior):
     observed ratings (Salakhutdinov and Mnih, 2008).
 
     The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄),
-    and every precision, τ too, has a Gamma law where it is drawn
+    and every precision, τ too, has a Gamma prior where it is drawn
     (:class:`sgmc.other_kernels.Gibbs`). This is the model of Chen et al. (2014, Section
     4.3), simpler than that of Salakhutdinov and Mnih, whose users and items have means
     and full covariances of their own.
@@ -46,7 +46,8 @@ class MatrixFactorisation(GaussianPrior):
         num_items: number of items; one more than the largest j by default.
         batch_size: n; all the ratings by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
-        hyperprior: a and b of the Gamma(a, b) law of each precision, by shape and rate.
+        hyperprior: a and b of the Gamma(a, b) prior of each precision, by shape and
+            rate.
 
     Attributes:
         counts: number of known ratings of each user and then of each item, ``(num_users
@@ -191,8 +192,8 @@ class MatrixFactorisation(GaussianPrior):
 
         Of a user with n ratings that is nτ/λ₂ for each factor and nτ for the bias. With
         the prior's precision it is the curvature to expect, and V ≈ (N/n − 1) times it
-        is the variance of the minibatch gradient: in every row as loud, in proportion
-        to what it knows.
+        is the variance of the minibatch gradient: in every row it is as noisy, in
+        proportion to its information.
 
         Example:
             >>> zero = torch.tensor([0, 0])

@@ -52,7 +52,7 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
     subposteriors is exact (Scott et al., 2016).
 
     Args:
-        covariances: Σⱼ of the parts' own laws, ``(J, dim, dim)``; their share of the
+        covariances: Σⱼ of the subposteriors, ``(J, dim, dim)``; their share of the
             prior is in them.
 
     Returns:
@@ -239,7 +239,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
 
     Importance sampling with its weights divided by their mean (Geweke, 1989): the sum
     of the parts' energies *is* the energy of the posterior, and q the density of the
-    candidates. What the Gaussian law of the candidates lacks costs draws, not truth,
+    candidates. If the candidates' distribution fits badly, that costs draws, not truth,
     and the weights tell how many: :func:`effective_share`.
 
     Args:
@@ -303,7 +303,7 @@ def effective_share(drawn: Draws) -> float:
     """Compute (Σw)²/(n Σw²), the share of candidates that independent draws of the
     posterior would need for the same error (Kong, 1992).
 
-    Near 1 the candidates have the posterior's law; at 1/n one of them has all the
+    Near 1 the candidates are draws of the posterior; at 1/n one of them has all the
     weight, and nothing that is averaged means anything.
 
     Example:

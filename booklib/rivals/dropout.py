@@ -38,7 +38,7 @@ def dropout(
     Args:
         potential: the target.
         position: where M starts, ``(chains, dim)``; each chain is trained by itself.
-        num_samples: number of independent draws from each chain's law.
+        num_samples: number of independent draws from each chain.
         rate: p, more than 0 and less than 1; for a network also a list, one for each of
             its linear layers, 0 where nothing is dropped.
         num_steps: number of Adam's steps.

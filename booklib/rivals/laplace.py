@@ -25,14 +25,14 @@ def laplace(
     Bishop, 2006, eq. 4.134).
 
     It is exact where the posterior is Gaussian, and the chains, each with a mode of its
-    own, make a mixture of such laws. With the coordinates of a network's last layer the
+    own, make a mixture of Gaussians. With the coordinates of a network's last layer the
     other weights stay where they are (Daxberger et al., 2021); H is then positive for
     the usual likelihoods, as that of all weights need not be.
 
     Args:
         potential: the target.
         position: the modes, ``(chains, dim)``, such as ``ensemble(...).samples[0]``.
-        num_samples: number of draws from each chain's law, which are independent.
+        num_samples: number of draws from each chain's Gaussian, which are independent.
         coordinates: which of them to draw, different whole numbers ``(k,)``; all by
             default. H takes k gradients of U over all the data.
         seed: seed of the run's generator.

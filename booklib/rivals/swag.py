@@ -19,7 +19,7 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
 
     Args:
         draws: the iterates, whose ``samples`` are ``(T, chains, dim)``.
-        num_samples: number of draws from each chain's law, which are independent.
+        num_samples: number of draws from each chain's Gaussian, which are independent.
         rank: K, from 2 to T.
         seed: seed of the run's generator.
 

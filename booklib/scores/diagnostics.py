@@ -182,8 +182,9 @@ def stein_discrepancy(
     over all pairs of different draws of h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d +
     q^−3/2 − 3‖r‖²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with
     the inverse multiquadric kernel). It has mean zero for independent draws from the
-    target and for no other law, where it is positive. Each draw has minibatches of its
-    own and no pair is of one draw, so noise in the gradient leaves the mean as it is.
+    target and for no other distribution, where it is positive. Each draw has
+    minibatches of its own and no pair is of one draw, so noise in the gradient leaves
+    the mean as it is.
 
     Args:
         potential: the target.

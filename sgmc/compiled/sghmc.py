@@ -30,8 +30,8 @@ class CompiledSGHMC(SGHMC):
     Its samples are those of SGHMC of the same seed, up to rounding. Compiling takes
     from seconds to a minute, once, and needs a C++ compiler, and a potential whose
     gradient has no Python that depends on values. It pays where a step takes less than
-    about 0.1 ms. It is compiled anew for another potential, told by its identity and
-    that of its attributes, and for tensors of another form.
+    about 0.1 ms. It is compiled anew for another potential, by its identity and that
+    of its attributes, and for tensors of another form.
 
     Raises:
         ValueError: if a parameter is out of its range, the step size a schedule, or the

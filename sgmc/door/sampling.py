@@ -64,16 +64,16 @@ def sample(
     the same call later goes on from there, to exactly the draws of an uninterrupted
     run, and with a larger ``num_samples`` beyond the end of a finished one.
 
-    Before the run it looks whether the potential contradicts itself
+    Before the run it checks whether the potential contradicts itself
     (:mod:`sgmc.door.starting`) and whether the kernel's noise estimate suits the
     minibatch rule. At the end it warns of all that speaks against the draws
-    (:mod:`sgmc.door.remarks`): what the kernel knows, chains that grow or never moved,
-    samples out of the density's support or too wide or too narrow for exp(−U/T), in all
-    coordinates or in one, chains, or halves of a single one, that do not agree. The
-    width takes at most a hundred further gradients, and with ``collect`` the run keeps
-    two hundred positions for it; it means nothing for a density that is cut off where
-    it is not zero, and is left out where a schedule of step sizes, a Gibbs step or T =
-    0 leaves no fixed target.
+    (:mod:`sgmc.door.remarks`): the kernel's own warnings, chains that grow or never
+    moved, samples out of the density's support or too wide or too narrow for exp(−U/T),
+    in all coordinates or in one, chains, or halves of a single one, that do not agree.
+    The width takes at most a hundred further gradients, and with ``collect`` the run
+    keeps two hundred positions for it; it means nothing for a density that is cut off
+    where it is not zero, and is left out where a schedule of step sizes, a Gibbs step
+    or T = 0 leaves no fixed target.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.

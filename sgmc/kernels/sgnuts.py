@@ -110,8 +110,8 @@ class SGNUTS(WithFriction[SGNUTSState]):
 
     @cached_property
     def _injected(self) -> Matrix:  # 2(C − B̂)ε
-        room = spare(1.0, self._friction, self.noise_estimate, "friction")
-        return 2 * self.step_size * room
+        left = spare(1.0, self._friction, self.noise_estimate, "friction")
+        return 2 * self.step_size * left
 
     @cached_property
     def _halves(self) -> tuple[float, Matrix, Matrix, float]:

@@ -21,8 +21,8 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         reference: θ₀, ``(dim,)``, near the mode.
 
     Returns:
-        A posterior with the same batches, which keeps a gradient ``(dim,)`` with each
-        example.
+        A posterior with the same minibatches, which keeps a gradient ``(dim,)`` with
+        each example.
 
     Raises:
         ValueError: if the reference does not suit the posterior, or N gradients do not

@@ -24,8 +24,8 @@ class Posterior(DataPotential):
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
         grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
             from ``(chains, dim)`` to ``(chains, dim)``.
-        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
-            dim)`` and the batch to ``(chains, dim)``.
+        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a minibatch, from
+            ``(chains, dim)`` and the minibatch to ``(chains, dim)``.
 
     Raises:
         ValueError: if the data tensors differ in length, the batch does not fit them,

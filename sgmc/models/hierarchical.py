@@ -20,7 +20,7 @@ class HierarchicalNetwork(NetworkPosterior):
     Args:
         arguments: those of a NetworkPosterior; the prior variances are where the
             precisions begin.
-        hyperprior: a and b of the Gamma(a, b) law, by shape and rate, of each λ.
+        hyperprior: a and b of the Gamma(a, b) prior, by shape and rate, of each λ.
         settings: those of a NetworkPosterior.
 
     Raises:

@@ -151,15 +151,15 @@ class NamedPosterior(DataPotential):
 
     Samplers see unconstrained positions (:class:`Parameters`), whose Jacobian is added
     here, and not by the functions. All chains run the functions together, by
-    ``torch.func.vmap``; functions that look at values, by ``if`` or ``.item()``, run
+    ``torch.func.vmap``; functions that branch on values, by ``if`` or ``.item()``, run
     for one chain after another. Validation of distributions is off in a run; before it,
-    densities outside of their supports are refused.
+    densities outside of their supports raise an error.
 
     Args:
         shapes: the shape of each parameter, by name.
         log_prior: log p(φ), a number, from a dictionary of parameters.
         log_likelihood: log p(xᵢ | φ) of each example, ``(n,)``, from a dictionary of
-            parameters and a batch, whose tensors are ``(n, ...)``.
+            parameters and a minibatch, whose tensors are ``(n, ...)``.
         data: tensors whose first axis runs over the N examples, in memory or mapped
             from a file.
         supports: where parameters may lie, by name, of
@@ -346,7 +346,7 @@ def _check_laws(
     distribution outside its support or with invalid parameters, which PyTorch's
     validation, off in a run, would report.
 
-    All such densities are raised, and the result must not notice. So a law may
+    Every such density is raised, and the result must not notice. So a density may
     be minus infinity there, as a part of a mixture, or hidden by ``torch.where``, or
     made with ``validate_args=False``; and NaN, a border, and what rounding leaves
     outside do not count.

@@ -46,8 +46,8 @@ class Cyclical(Kernel[CyclicalState]):
     the cycle. One call of ``step`` goes from one draw to the next.
 
     A state is handed on as it is. With :meth:`sgmc.kernels.SGHMC.from_learning_rate`
-    that is θ and r, whose law exp(−U(θ) − ½r²) no step size enters, as it would enter
-    that of the velocity v = εr.
+    that is θ and r, whose density exp(−U(θ) − ½r²) no step size enters, as it would
+    enter that of the velocity v = εr.
 
     Args:
         kernel: from a step size to the kernel that samples, such as ``SGLD`` or

@@ -41,7 +41,7 @@ class SGNHT(WithMass[SGNHTState]):
     noise that differs from one to another some are too hot and others too cold.
 
     The noise of a step alone brings 2Aε·tr(M⁻¹)/dim to the mean of rᵀM⁻¹r/dim. From 1
-    on no friction takes out enough, and ξ rises without end: such a step is refused.
+    on no friction takes out enough, and ξ rises without end: such a step is invalid.
 
     Args:
         step_size: ε.

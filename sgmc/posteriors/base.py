@@ -283,8 +283,8 @@ class DataPotential(Potential):
 
 
 class OnBatch(Potential):
-    """A posterior on one batch of examples, U(θ) = −log p(θ) − scale·Σ log p(xᵢ | θ),
-    and its exact gradient; with the scale N/n, one minibatch in place of the data.
+    """A posterior on one minibatch of examples, U(θ) = −log p(θ) − scale·Σ log p(xᵢ |
+    θ), and its exact gradient; with the scale N/n, one minibatch in place of the data.
 
     Args:
         posterior: the posterior.

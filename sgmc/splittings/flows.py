@@ -454,8 +454,8 @@ def _injected(
     check_number("temperature", temperature, 0)
     check_dims(friction=friction, noise_estimate=noise_estimate)
     c = as_matrix(friction, "friction")
-    room = spare(temperature, c, noise_estimate, "friction")
-    return 2 * step_size * room  # 2(TC − B̂)ε
+    left = spare(temperature, c, noise_estimate, "friction")
+    return 2 * step_size * left  # 2(TC − B̂)ε
 
 
 def _law(dim: int, **given: Tensor) -> Law:

@@ -71,13 +71,13 @@ def matched_noise_estimate(
     v = as_matrix(noise_variance, "noise_variance")
     c = as_matrix(friction, "friction")
     m = as_matrix(mass, "mass", positive=True)
-    room = m - 0.5 * step_size * c
-    if min((room - 0.25 * step_size**2 * a).eigenvalues) <= 0:
+    damped = m - 0.5 * step_size * c
+    if min((damped - 0.25 * step_size**2 * a).eigenvalues) <= 0:
         raise ValueError(
             f"step_size is {step_size:g}, at which no stationary law exists: take a "
             "smaller one, or a larger mass"
         )
-    half = c @ room.inverse @ a
+    half = c @ damped.inverse @ a
     estimate = 0.5 * step_size * v + 0.125 * step_size**2 * (half + half.transposed)
     spare = (c - estimate).eigenvalues
     if min(spare) < -1e-6 * max(map(abs, spare)):
