@@ -42,7 +42,7 @@ class Tables(NamedTuple):
     """The mushrooms that agents meet."""
 
     tables: dict[str, Data]  #: mushrooms by the name of their table, 1 for poisonous
-    folder: Path  #: where runs are saved
+    folder: Path  #: the folder of saved runs
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from sgmc.predictions import function_space_rhat
 from sgmc.tuning import adapt
 
 CHAINS, LONGER, LARGEST_RHAT = 8, 10, 1.01
-NOISE_VARIANCE = 0.5  # of the standardised target: it is what least squares leave
+NOISE_VARIANCE = 0.5  # least squares leave it of the standardised target
 EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # the edges of a target's bins
 
 
@@ -51,12 +51,12 @@ class Problem:
     """A data set with a network, and how long everything runs on it."""
 
     prepared: Prepared  #: the data, and the folder
-    layers: tuple[int, ...]  #: of the network
+    layers: tuple[int, ...]  #: the sizes of the network's layers
     batch_size: int  #: examples of a minibatch
-    rounds: int  #: passes over the data of each method
+    rounds: int  #: epochs of each method
     num_samples: int  #: draws of each chain of the reference
-    warm_up: int  #: steps of its warm-up
-    num_steps: int  #: leapfrog steps of its trajectories
+    warm_up: int  #: steps of each chain's warm-up
+    num_steps: int  #: leapfrog steps of each trajectory
     largest_rhat: float = LARGEST_RHAT  #: a reference with a larger one is rejected
 
     @property

@@ -27,11 +27,11 @@ Methods = dict[str, tuple[Method, list[dict]]]
 class Task:
     """A task that a method is given."""
 
-    posterior: NetworkPosterior  #: with its minibatches
-    rounds: int  #: number of passes over the data that it may take
-    num_networks: int  #: to predict with
-    seed: int  #: of everything
-    path: Path  #: where to save the fit
+    posterior: NetworkPosterior  #: the target, with its minibatches
+    rounds: int  #: number of epochs that the method may take
+    num_networks: int  #: number of networks that predict
+    seed: int  #: the seed of everything
+    path: Path  #: the file of the fit
     progress: bool = True  #: whether to show progress bars
 
     @property

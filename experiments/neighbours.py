@@ -97,7 +97,7 @@ class Rounds(Kernel):
     """
 
     kernel: SGNUTS
-    num_gradients: int  #: of a round
+    num_gradients: int  #: the gradients of a round
 
     def init(self, potential, position: Tensor, generator: Generator) -> RoundsState:
         """Start at a position ``(1, dim)``."""

@@ -27,7 +27,7 @@ class TreeState(NamedTuple):
 class Half(NamedTuple):
     """The half of a tree that is new."""
 
-    position: Tensor  #: of its last state
+    position: Tensor  #: position of its last state
     first: Tensor  #: momentum of its first state
     last: Tensor  #: momentum of its last state
     chosen: Tensor  #: the position that was chosen from it

@@ -46,10 +46,10 @@ class Prepared(NamedTuple):
     """The ratings and their circumstances."""
 
     ratings: Ratings
-    means: Tensor | None  #: the ratings without their noise, where they are made up
-    source: str  #: where they are from
+    means: Tensor | None  #: made-up ratings without their noise
+    source: str  #: the source of the ratings
     rank: int  #: number of factors
-    folder: Path  #: where runs are saved
+    folder: Path  #: the folder of saved runs
 
 
 class Task(NamedTuple):

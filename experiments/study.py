@@ -45,8 +45,8 @@ class Prepared(NamedTuple):
 
     train: Data  #: the data of the posteriors
     test: Data  #: the data on which results are scored
-    network: Callable[[], nn.Module] | None = None  #: makes the network
-    folder: Path | None = None  #: where runs are saved
+    network: Callable[[], nn.Module] | None = None  #: a function that makes the network
+    folder: Path | None = None  #: the folder of saved runs
     validation: Data | None = None  #: the data by which settings are chosen
     #: channels, height and width of an image, where the network needs them
     shape: tuple[int, int, int] | None = None

@@ -229,7 +229,7 @@ def as_matrix(
         name: the argument's name, for the error message.
         positive: whether zero eigenvalues are invalid, too.
         signed: whether negative eigenvalues are allowed.
-        remedy: what to do about one, for the error message.
+        remedy: the advice of the error message.
 
     Raises:
         ValueError: if it has another form, is not symmetric, not finite, or has an

@@ -32,7 +32,7 @@ TESTS = {
     "resume": "a state saved and read again",
     "arguments": "its other arguments are read, and do what they are called",
 }
-LIMIT = 5.0  # in standard errors: chance exceeds it in one of 1.7 million comparisons
+LIMIT = 5.0  # standard errors, which chance exceeds in one of 1.7 million
 # the rounding of a single-precision probe, relative to its largest entry
 ROUNDING = 1e-4
 # the share of the target's variance that a right scheme's step size may cost here
@@ -57,9 +57,9 @@ class Laws(NamedTuple):
     no linear law, the variance of each coordinate after many steps, ``(dim,)``.
     """
 
-    code: Any  #: of the code, as read
-    documentation: Any  #: of what the documentation says
-    #: what a momentum of theirs is times, to be ours; 0 without a momentum
+    code: Any  #: the law of the code, as read
+    documentation: Any  #: the law that the documentation states
+    #: factor that turns their momentum into ours; 0 without a momentum
     momentum: float = 1.0
     #: variance of the momentum at the start, in their unit
     start_momentum: float = 0.0
@@ -74,8 +74,9 @@ class Verdict(NamedTuple):
     of_code: (
         float  #: largest distance to the code's law, in standard errors or roundings
     )
-    of_documentation: float  #: to that of the documentation
-    ratio: float  #: of variance to the target's, in the coordinate furthest from 1
+    of_documentation: float  #: the same distance to the documentation's law
+    #: ratio of the variance to the target's, in the coordinate furthest from 1
+    ratio: float
     text: str  #: a reason or an error
 
 
@@ -93,7 +94,7 @@ class Report(NamedTuple):
     """A report to a library's authors of one deviation: ``conformance/reports``."""
 
     library: str  #: its module's name
-    title: str  #: in a line
+    title: str  #: the title, in one line
     file: str  #: the report's name
     cells: set[tuple[str, str]]  #: sampler and test of each stored cell that deviates
 

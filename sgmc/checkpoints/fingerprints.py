@@ -310,7 +310,7 @@ def _source(function: types.FunctionType) -> str:
         == code.co_firstlineno
     ]
     if len(found) > 1:
-        # of several lambdas in a line the last that begins where the code does
+        # the last lambda of a line that begins where the code does
         first = min((line, start) for line, _, start, end in code.co_positions() if end)
         begin = lambda node: (node.body.lineno, node.body.col_offset)
         found = [max((node for node in found if begin(node) <= first), key=begin)]

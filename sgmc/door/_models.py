@@ -490,7 +490,7 @@ def check_uniform(
                 f"of the tenths of the examples by {name}, from the least, number "
                 f"{place + 1} comes {ratio:.2f} times as often as it should"
             )
-    expected = drawn.numel() / num_examples  # of each example
+    expected = drawn.numel() / num_examples  # the count of each example
     counts = drawn.flatten().bincount(minlength=num_examples).double()
     # Chernoff's inequality bounds a count's tail, for a sum of independent variables 0
     # and 1.

@@ -17,7 +17,7 @@ class Draws:
     """The draws of a run, with the settings that made them.
 
     Attributes:
-        samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions
+        samples: the values kept of each draw, ``(num_samples, chains, ...)``: positions
             unless the run collected something else, a dictionary of such tensors if it
             collected several.
         statistics: what the kernel's steps learned, ``(num_samples, chains, ...)``.
@@ -273,13 +273,13 @@ class Draws:
 
         Args:
             name: of the samples, where they are a single tensor.
-            posterior: what was sampled, if the samples are its positions: they are cut
+            posterior: the target, if the samples are its positions: they are cut
                 into its named parameters, if it has such, and a group
                 ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
                 and ``arviz.compare``, if there is more than one and its likelihood
                 knows all constants.
             predictive: for a group ``posterior_predictive``, by name: functions from
-                positions ``(chains, dim)`` to what is predicted, ``(chains, ...)``,
+                positions ``(chains, dim)`` to predictions, ``(chains, ...)``,
                 such as ``lambda x: network.predict(x, inputs)``.
             coords: the values of the dimensions, as for ``arviz.from_dict``.
             dims: the names of the dimensions of each variable, chain and draw apart.

@@ -83,7 +83,7 @@ def drive(
         checkpoint: where to save it, after one, two, four ... seconds, then every
             ``checkpoint.every`` seconds and when it stops; if it holds something, the
             job goes on from there.
-        unit: what a step is called beside the progress bar.
+        unit: the name of a step beside the progress bar.
         title: what stands before the progress bar.
         kept: the results that a message promises after a stop.
         progress: whether to show a progress bar if it takes over two seconds: on

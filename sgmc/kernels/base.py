@@ -25,7 +25,7 @@ class Kernel(Protocol[State]):
     """A kernel that moves chains: a frozen dataclass of tuning parameters with three
     methods, which many chains follow at once.
 
-    A *state* is what a chain is: a NamedTuple of tensors and numbers, with the
+    A *state* describes a chain: a NamedTuple of tensors and numbers, with the
     ``position`` ``(chains, dim)`` among them, all that a run needs to go on. An *info*
     is what a step learned: a NamedTuple, whose fields become the statistics of the
     draws, each ``(chains,)`` or one number for all chains; a field that is None is left

@@ -31,7 +31,7 @@ class SGHMCInfo(NamedTuple):
     """Information about a step of SGHMC."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
-    clipped: Tensor | None  #: as in the state
+    clipped: Tensor | None  #: the share clipped, as in the state
     #: ε_t of the draw, its weight when step sizes fall; None where it never changes
     step_size: float | None = None
 

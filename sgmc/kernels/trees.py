@@ -20,8 +20,8 @@ class Point(NamedTuple):
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim), in the direction in which the path grows
-    log_weight: Tensor  #: of its choice, relative to the start's, (chains,)
-    #: what else its kernel keeps, such as U, (chains,), and ∇U, (chains, dim)
+    log_weight: Tensor  #: log weight of its choice, less the start's, (chains,)
+    #: further values that its kernel keeps, such as U, (chains,), and ∇U, (chains, dim)
     known: tuple[Tensor, ...] = ()
 
 

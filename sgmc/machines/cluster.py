@@ -1,9 +1,9 @@
 """Tasks on many machines, by Dask: ``pip install ".[cluster]"`` in a checkout.
 
-A piece is a shard of a posterior, a chain, or a seed of an experiment. A client is that
+A task is a shard of a posterior, a chain, or a seed of an experiment. A client is that
 of :func:`workers` on one machine, or ``distributed.Client("tcp://scheduler:8786")`` on
 a cluster, with workers of one thread each (``dask worker tcp://scheduler:8786
---nthreads 1``). The result of a piece depends on the piece alone: not on the worker
+--nthreads 1``). The result of a task depends on the task alone: not on the worker
 that computes it, nor on the number of workers."""
 
 import warnings
@@ -64,13 +64,13 @@ def as_they_come(
     """Compute ``function(data[j], arguments[0][j], …)`` for every task j, each on some
     worker, and yield j and the result as they come.
 
-    A worker that dies loses its unfinished pieces, which begin again on another; a
+    A worker that dies loses its unfinished tasks, which begin again on another; a
     result that was yielded is never computed a second time.
 
     Raises:
-        ValueError: if there is not one of each argument for each piece.
-        Exception: what the function raises in a piece, with a note that has its number;
-            the other pieces are given up.
+        ValueError: if an argument has not one entry for each task.
+        Exception: an error of the function in a task, with a note that has its number;
+            the other tasks are given up.
     """
     from distributed import as_completed
 
@@ -120,17 +120,17 @@ def sample_all(
 
     Args:
         client: of the cluster.
-        kernel: for all pieces, or one for each.
-        potentials: the target of each piece.
+        kernel: one for all tasks, or one for each.
+        potentials: the target of each task.
         positions: where its chains start, each ``(chains, dim)``.
         num_samples: of each chain.
-        seed: of all pieces together.
-        checkpoints: for each piece where it is saved, and goes on if it loses its
+        seed: the seed of all tasks together.
+        checkpoints: the file of each task, from which it goes on if it loses its
             worker, by an absolute path that all workers see.
         settings: others of :func:`sgmc.door.sampling.sample`, such as ``warm_up``.
 
     Returns:
-        The draws of each piece.
+        The draws of each task.
 
     Example:
         >>> import torch

@@ -29,7 +29,7 @@ class Posterior(DataPotential):
 
     Raises:
         ValueError: if the data tensors differ in length, the batch does not fit them,
-            or the log-likelihood's shape is wrong.
+            or the log likelihood's shape is wrong.
 
     Example:
         >>> posterior = Posterior(

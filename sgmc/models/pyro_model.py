@@ -49,7 +49,7 @@ class PyroPosterior(DataPotential):
 
     Args:
         program: the program.
-        arguments: what it is called with, and keywords.
+        arguments: the program's arguments, and keywords.
         minibatches: the rule by which the plate's examples are chosen
             (:mod:`sgmc.minibatches`).
 

@@ -38,7 +38,7 @@ class SGNHT(WithMass[SGNHTState]):
     r ← r − εξM⁻¹r − ε∇Ũ(θ) + N(0, 2Aε), then θ ← θ + εM⁻¹r, both with the new r, and ξ
     ← ξ + ε(rᵀM⁻¹r/dim − 1), which is in balance when the mean kinetic energy is right.
     Gradient noise N(0, V) raises ξ to about A + ½εV. One ξ serves all coordinates: with
-    noise that differs from one to another some are too hot and others too cold.
+    noise that differs from one to another some are too wide and others too narrow.
 
     The noise of a step alone brings 2Aε·tr(M⁻¹)/dim to the mean of rᵀM⁻¹r/dim. From 1
     on no friction takes out enough, and ξ rises without end: such a step is invalid.

@@ -74,7 +74,7 @@ class DataPotential(Potential):
         self.batch_size, self.minibatches = batch_size, rule
         self.versions = checks.versions(self.data)
 
-    #: of chains and of examples; derived, so that a choice makes no other posterior
+    #: one for chains, one for examples; derived, so a choice makes no other posterior
     _vmaps = cached_property(lambda self: (Vmap(), Vmap()))
 
     def __getstate__(self):

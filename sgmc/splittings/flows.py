@@ -1,5 +1,5 @@
 # ruff: noqa: D102 (move and linear are those of Flow)
-"""Flows, the pieces of which integrators are made; a list of them is a splitting.
+"""Flows, of which integrators are made; a list of them is a splitting.
 
 On U(θ) = ½θᵀAθ with gradient noise N(0, V) a flow is a linear map with Gaussian noise,
 z' = Fz + N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics. So one list gives
@@ -35,7 +35,7 @@ Law = tuple[Tensor, Tensor]
 
 @runtime_checkable
 class Flow(Protocol):
-    """A piece of a splitting."""
+    """A flow, one step of a splitting."""
 
     def move(
         self,

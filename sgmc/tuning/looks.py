@@ -88,7 +88,7 @@ class HalfStep(NamedTuple):
     standard_deviations: Tensor  #: z of the ratios of standard deviations, (dim,)
     limit: float  #: the largest of these exceeds it by chance once in 1,000 times
     verdict: str  #: their meaning in a sentence
-    kernel: Kernel  #: with half the step
+    kernel: Kernel  #: the kernel with half the step
     draws: Draws  #: the samples of this kernel
 
     def __str__(self) -> str:
