@@ -44,7 +44,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
 # Beside it are three other networks, drawn at random from the distribution over networks that the same training digits define.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
-# Averaged over 150 such networks, no digit gets even half of the probability.
+# Averaged over 150 such networks, no digit gets much more than half of the probability.
 #
 # Where do such networks come from, and what should one do with them?
 # The answer is a probability distribution over networks, from which we draw samples.
@@ -84,7 +84,7 @@ sure, average_sure = (
 check("sure", sure, at_least(0.16), because="0.19 to 0.21 in five seeds")
 check("less", average_sure / sure, at_most(0.36), because="0.15 to 0.24 in five seeds")
 
-# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The letter is the one on which the 150 networks disagree most, among those where the trained network is surer than 95 per cent; the three sampled networks were chosen because they disagree.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has several low bars."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A letter, and what five classifiers make of it: the probabilities of the ten digits. The letter is the one on which the 150 networks disagree most, among those where the trained network is surer than 95 per cent; the three sampled networks were chosen because they disagree.", "name": "fig-letter-network"}, "image": {"alt": "A printed letter and five bar charts over the digits 0 to 9. The trained network has one tall bar. Three sampled networks have their tallest bars at three different digits. The average has one bar of about one half, and several low ones."}} tags=["hide-input"]
 disagreement = (
     predictive_entropy(average[on_letters])
     - predictive_entropy(networks[:, on_letters]).mean(0)
@@ -135,7 +135,7 @@ plt.show()
 # $$ (eq-energy)
 #
 # Training a network with weight decay seeks a minimum of just this $U$, up to a constant factor, for a Gaussian prior; the trained network of the figure was trained on the same $U$ as the others were sampled from.
-# The trained network is thus a *point estimate* $\hat\theta$, parameters of (locally) largest posterior density, and its prediction is $p(y \mid x, \hat\theta)$.
+# The trained network is thus a *point estimate* $\hat\theta$, parameters near a (local) maximum of the posterior density, and its prediction is $p(y \mid x, \hat\theta)$.
 # But nobody asked for the most probable parameters. We asked for an answer at a new input $x$, and the rules of probability give it in one line, the *predictive distribution*:
 #
 # $$

@@ -179,10 +179,10 @@ r_hat = {
 
 # %% mystnb={"figure": {"caption": "Squared length of the weight vector, as a share of $d = 79{,}510$ (grey: 1), against the epoch. The curves of the two optimisers coincide near zero.", "name": "fig-digits-length"}, "image": {"alt": "Two curves of SGHMC, with and without an estimate, rise together from zero to near the grey line at 1 within sixty epochs, four lines of each; the one without is a little above the other at the end. SGLD reaches 0.42, and the two optimisers stay at zero."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.3))
-epochs = torch.arange(1, 171) / 2
 styles = {"SGHMC with B̂": ("--", "black"), "SGD": ("--", COLOURS["SGD"])}
 for name, values in lengths.items():
     style, colour = styles.get(name, ("-", COLOURS.get(name)))
+    epochs = torch.arange(1, len(values) + 1) / 2
     lines = axes.plot(epochs, values, style, color=colour, lw=1)
     lines[0].set_label(name)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
@@ -192,7 +192,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-digits-length` $\lvert\theta\rvert^2$ of SGHMC comes near $d$ in 60 epochs, SGLD has come to {c}`length-SGLD` of it after 85, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
-# The measured $\hat B$ shows, too. Without it $\lvert\theta\rvert^2$ is {c}`length-SGHMC` times $d$ over the last 25 epochs, with it {c}`length-estimate` times; the difference is what the gradient noise adds to the temperature on average over the weights.
+# The measured $\hat B$ shows, too, although in half a per cent of the coordinates it exceeds the friction and is clipped, which page 9 warns of. Without it $\lvert\theta\rvert^2$ is {c}`length-SGHMC` times $d$ over the last 25 epochs, with it {c}`length-estimate` times; the difference is what the gradient noise adds to the temperature on average over the weights.
 #
 # Have they arrived? Not by the standard of page 2, as this table shows.
 # For SGHMC with $\hat B$ both $\hat R$ are {c}`r-hat` or more, where 1.01 is asked for: that of $\lvert\theta\rvert^2$ because all four are still rising together, that of the test log loss because the chains sit in different places of the posterior.
@@ -272,7 +272,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-digits-curves` answers the guess.
 # Take four networks, one of each chain: the error of their average exceeds that of a trained network by {c}`four-gap` points, so it comes within a point of it, or below.
-# Fifty consecutive networks of *one* chain do no better than such a four, because a network and the next, half an epoch later, are nearly the same, and because a chain stays in its own part of the posterior: their average errs on {c}`one-chain` points more than that of all four chains.
+# Fifty consecutive networks of *one* chain gain little more, because a network and the next, half an epoch later, are nearly the same, and because a chain stays in its own part of the posterior: their average errs on {c}`one-chain` points more than that of all four chains.
 # What counts is not the number of samples, but how independent they are.
 # The log loss of the average of two hundred is {c}`log-loss-share` times that of its members.
 #
@@ -314,7 +314,7 @@ for name, value, bound, because in (
     ("trained-error", trained[0], near(6.5, 2), DIGITS),
     ("four-gap", (one_of_each.mean(0) - trained)[0], at_most(1), "ten choices"),
     ("one-chain", of_chain["SGHMC with B̂"].mean(0)[0] - best[0], at_least(0.5), ""),
-    ("average-gain", trained[0] - best[0], at_least(0), DIGITS),
+    ("average-gain", trained[0] - best[0], at_least(0.2), DIGITS),
     (
         "log-loss-share",
         best[1] / members["SGHMC with B̂"][..., 1].mean(),

@@ -319,7 +319,7 @@ print("distance from the middle:", round((theta**2 + r**2) ** 0.5, 4))
 # ```
 #
 # For $\varepsilon < 2$ the level sets of both forms are ellipses, and a path on an ellipse cannot run away: the last panel of {numref}`fig-three-integrators` is such an ellipse, that of $\varepsilon = 1.2$.
-# This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.0115$ from the middle.
+# This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.0114$ from the middle.
 # The largest energy of 3,000 steps, over the first, is {c}`leapfrog-energy`.
 # At $\varepsilon = 2$ the ellipse opens into two parallel lines; at 2.01, 200 steps take the ball to a distance of {c}`unstable`.
 # In a bowl $U = \tfrac12a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$, so **the steepest direction sets the step size**.

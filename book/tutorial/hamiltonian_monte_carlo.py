@@ -345,13 +345,13 @@ check("cured", cured, at_most(0.5), kind="exact", digits=2)
 # At $v$ the valley has the width $e^{v/2}$, so leapfrog is stable only for $\varepsilon < 2e^{v/2}$, to the right of the dotted line.
 #
 # The theorem holds: HMC keeps the funnel at any step.
-# But it does not enter the neck, because there its paths explode and are rejected.
+# But it does not reach the deep neck: left of the dotted line paths grow, the faster the farther left, and below about $-4$ nearly all of them are rejected.
 # Of the samples {c}`neck` have $v < -4$, where {c}`neck-true` is right, and nothing alarming is to be seen: {c}`acceptance` of the proposals are accepted, as the rule above asks, because the wide part hides the neck.
 # A smaller step helps, but whatever it is, deeper down there is a place where it is too large.
 # The cure is another coordinate: $z = xe^{-v/2}$ is $N(0, 1)$ and independent of $v$, which makes the funnel a bowl.
 
 
-# %% mystnb={"figure": {"caption": "HMC in a funnel, with six steps of size 0.5. Upper: the last samples of 1,000 chains; grey, two standard deviations of $x$ on either side; left of the dotted line leapfrog is unstable. Lower: the samples of $v$ (line) and their exact density (grey).", "name": "fig-funnel"}, "image": {"alt": "Above, a grey funnel that opens to the right, filled with dots except for its narrow left end, where there are hardly any beyond a dotted line at -2.8. Below, a histogram of v that follows a grey bell on the right, is a little above it in the middle, and breaks off on the left, where the bell goes on."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "HMC in a funnel, with six steps of size 0.5. Upper: the last samples of 1,000 chains; grey, two standard deviations of $x$ on either side; left of the dotted line leapfrog is unstable. Lower: the samples of $v$ (line) and their exact density (grey).", "name": "fig-funnel"}, "image": {"alt": "Above, a grey funnel that opens to the right, filled with dots except for its narrow left end, where they end at about -4.5, somewhat beyond a dotted line at -2.8. Below, a histogram of v that follows a grey bell on the right, is a little above it in the middle, and breaks off on the left, where the bell goes on."}} tags=["hide-input"]
 def funnel(theta):
     """Energy of v and x."""
     v, x = theta.T

@@ -178,7 +178,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # ## What a finite step costs, exactly
 #
 # On $U = \tfrac12\theta^\top A\theta$ with gradient noise $N(0, V)$ the algorithm is $\theta' = (I - \eta A)\theta + N(0, 2\eta I + \eta^2V)$, a linear recursion.
-# Nothing about its stationary distribution has to be simulated. The idea is in the box, and it carries every row of the scoreboard in which nothing is rejected.
+# Nothing about its stationary distribution has to be simulated. The idea is in the box, and it carries every row of the scoreboard in which nothing is rejected or chosen.
 #
 # ```{admonition} Linear chains
 # A chain $z' = Fz + \xi$ with a matrix $F$ and independent noise $\xi$ of mean zero and covariance $Q$ is *linear*.
@@ -342,7 +342,7 @@ check(
 #
 # * In `sgld_step` set `(2 * temperature * step_size) ** 0.5` to `2 * temperature * step_size`: the lower panel of {numref}`fig-sgld-paths` shows a second SGD, and the row has next to no variance. {ref}`ex-sgld-factor` asks what the program samples now.
 # * In the cell of `noisy_bowl` set `2 * torch.randn` to `4 * torch.randn`, four times the noise variance: the points of {numref}`fig-sgld-variance` leave the lines, most at the largest steps.
-# * In the cell of {numref}`fig-sgld-paths` set `rate, paths = 4e-4, {}` to `rate, paths = 4e-3, {}`: the path of SGLD is far too wide.
+# * In the cell of {numref}`fig-sgld-paths` set `rate, paths = 4e-4, {}` to `rate, paths = 4e-3, {}`: the path of SGLD is nearly twice too wide across the ridge.
 #
 # ## Exercises
 #

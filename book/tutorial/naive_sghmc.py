@@ -99,7 +99,7 @@ plt.show()
 # Repeat: draw $r \sim N(0, M)$; follow $L$ {term}`leapfrog` steps of size $\varepsilon$ with $\nabla\tilde U = \nabla U + N(0, V)$ in place of $\nabla U$; keep the position at the end.
 # ```
 #
-# With mass 1, and the `leapfrog` of {doc}`/book/tutorial/hamiltonian_dynamics`:
+# With mass 1, and the package's `leapfrog`, which asks for the gradient once at each point; the lines of {doc}`/book/tutorial/hamiltonian_dynamics` ask twice, and two independent noises would heat half as fast:
 
 
 # %%
@@ -158,7 +158,7 @@ show_row("naive", run(50))
 # ```{prf:proof}
 # Let $\xi \sim N(0, \varepsilon^2V)$ be the noise, independent of the momentum $r$ that it meets.
 # Then $E[\tfrac12(r + \xi)^\top M^{-1}(r + \xi)] = E[\tfrac12r^\top M^{-1}r] + \tfrac12\operatorname{tr}(M^{-1}\varepsilon^2V)$: the mixed term has mean zero, and the last is $\varepsilon\operatorname{tr}(M^{-1}B)$.
-# The position does not feel a kick, so the potential energy stays as it is; and between the kicks Hamiltonian flow keeps $H$.
+# The position does not feel a kick, so the potential energy stays as it is; and without noise $H$ would change only by the integrator's error.
 # There are $1/\varepsilon$ kicks in a unit of time.
 #
 # Under {eq}`eq-naive` itself Taylor's formula as in {prf:ref}`thm-diffusion`, with $f = H$, gives $\frac d{dt}E[H] = E[\nabla_\theta H\cdot M^{-1}r - \nabla_rH\cdot\nabla U] + \sum_{ij}B_{ij}(M^{-1})_{ij} = \operatorname{tr}(M^{-1}B)$.
@@ -372,7 +372,7 @@ check(
 # It removes the energy $C\,E[r^2]$ in a unit of time, which in equilibrium is $C$, so a friction of $C = B = 0.2$ should balance the noise exactly.
 #
 # In code a step is a list of moves: the drift of the position, and then the kick of the momentum by the noisy gradient.
-# A row of such steps differs only at its two ends from leapfrog, with the halves in the drift instead of the kick.
+# Many such steps in a row are leapfrog with its halves in the drift instead of the kick, but for the first and the last half.
 # Friction is one move more, which shrinks the momentum, $r \leftarrow (1 - \varepsilon C)r$:
 
 # %%

@@ -45,7 +45,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # One that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
 # {numref}`fig-turn-times` shows six trajectories on a ridge.
 # Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, one that starts along it goes far.
-# Of 2,000 starts, the slowest tenth takes {c}`spread` times as long as the fastest.
+# Of 2,000 starts, the nine tenths quantile of the time to the dot is {c}`spread` times the one tenth quantile.
 # No fixed number of steps suits them all, so let each trajectory decide for itself when to turn back.
 
 # %% mystnb={"figure": {"caption": "Distance from the start along six trajectories on a Gaussian with correlation 0.95: drawn until they first turn back (dots), then faintly.", "name": "fig-turn-times"}, "image": {"alt": "Six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go down and up after them."}} tags=["hide-input"]
@@ -364,7 +364,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Only the whole algorithm stays at 1: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`, which does what `grow` does for all chains at once ({doc}`/book/appendix/api/kernel_parts`).
+# Only the whole algorithm stays about 1: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`, which does what `grow` does for all chains at once ({doc}`/book/appendix/api/kernel_parts`).
 # Stopping at the turn leaves it at once, as {eq}`eq-naive-growth` predicts: the variance of the twentieth sample is {c}`obvious`.
 # Doubling without a look at the sub-trees of a new half leaves it, too, and ends at {c}`unchecked`.
 
@@ -419,7 +419,7 @@ check(
 # ## Change it
 #
 # * In `grow` set `if has_turn(momenta(half)):` to `if False:` and run all cells: nothing is thrown away any more, the path of {numref}`fig-tree` runs on, and the dotted line of {numref}`fig-naive` and NUTS's become the same mistake.
-# * In the cell of {numref}`fig-tree` set both steps of `0.34` to `0.17`: the path needs twice as many states to turn.
+# * In the cell of {numref}`fig-tree` set the step `0.34` to `0.17`: the path needs twice as many states to turn.
 # * In `roll` set `0.5` to `1.5`: the row stays at 1, because the weights correct the energy error of even this step. Now let `by_energy_in_the_bowl` return `torch.ones(())`: the row shows what they corrected.
 #
 # ## Exercises
@@ -505,9 +505,9 @@ def states(step_size, paths=200):
     return sum(lengths) / paths
 
 
-check("states", states(0.5), near(3.95, 0.6), because="2,000 paths")
-check("states-half", states(0.25), near(6.3, 1.0), because="2,000 paths")
-check("states-quarter", states(0.125), near(11.3, 1.8), because="2,000 paths")
+check("states", states(0.5), near(3.95, 0.6), because="over 2,000 paths")
+check("states-half", states(0.25), near(6.3, 1.0), because="over 2,000 paths")
+check("states-quarter", states(0.125), near(11.3, 1.8), because="over 2,000 paths")
 
 # %% [markdown]
 # ```{exercise}

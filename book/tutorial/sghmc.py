@@ -517,7 +517,7 @@ check(
 #
 # * In the visible cell that runs the bowl set `sghmc(noisy_bowl, 0.2)` to `sghmc(noisy_bowl, 0.4)`, twice the truth: its row drops to 0.60.
 # * In the same cell set `0.1, 0.5, noise_estimate` to `0.1, 3.0, noise_estimate`, six times the friction: with $\hat B = 0$ the temperature is only $1 + 0.2/3 = 1.07$, and in {numref}`fig-sghmc-well` the dotted line nearly joins the other.
-# * In `sghmc_step` set `gradient(theta) + friction * r` to `gradient(theta)`: nothing takes the noise out any more, both rows explode, and the thick paths of {numref}`fig-how-much-friction` are circles.
+# * In `sghmc_step` set `gradient(theta) + friction * r` to `gradient(theta)`: nothing takes the noise out any more, the variances of both rows grow with the number of steps, and the thick paths of {numref}`fig-how-much-friction` are circles.
 #
 # ## Exercises
 #

@@ -53,14 +53,12 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %%
 pi = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-walk = [[0, 1 / 2, 1 / 2], [1 / 3, 1 / 6, 1 / 2], [1 / 5, 3 / 10, 1 / 2]]  # of page 2
+walk = (pi / pi[:, None]).clamp(max=1) / 2  # page 2's: to each other state, or stay
 
 
 def stationary(weights):
     """Propose y by the walk, and choose x or y by their weights; return the shares."""
-    moves = (
-        torch.tensor(walk, dtype=torch.float64) * weights / (weights[:, None] + weights)
-    )
+    moves = walk * weights / (weights[:, None] + weights)
     moves += torch.diag(1 - moves.sum(1))  # x was chosen
     return torch.linalg.matrix_power(moves, 200)[0]
 
@@ -144,7 +142,7 @@ check(
 # The step backward in time is then flip, step, flip.
 #
 # SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but for a discrete step this takes more: it must at least read the same from both sides.
-# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick, which reads the same from both ends, as the old momentum alone does not: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
+# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: seen backwards the mean only changes its sign, whereas the old momentum would become the new one: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
 # $$
 # \begin{aligned}
@@ -175,7 +173,7 @@ check(
 # ```
 #
 # {prf:ref}`thm-step-reversal` and {prf:ref}`thm-quadratic` have the whole proof.
-# In the bowl the positions of the palindromic step thus have no bias at all, whatever the step size, with friction, gradient noise and its estimate.
+# In the bowl the positions of the palindromic step thus have no bias at all, at any stable step size, with friction, gradient noise and its estimate.
 # For $M = 1$ the momentum's variance is not quite 1, but $1/(1 - \tfrac14\varepsilon^2)$, so a momentum that is drawn afresh from $N(0, M)$ brings back a bias of order $\varepsilon^2$.
 #
 # In code, with the gradient's noise of the bowl and $\hat B = B = \tfrac12\varepsilon V$:
@@ -316,7 +314,7 @@ def grow(start, step, weight, generator, has_turn=has_turn, max_depth=10):
     return path, path[torch.multinomial(weights, 1, generator=generator)]
 
 
-def sgnuts(weight, generator, num_samples=20, chains=100):
+def sgnuts(weight, generator, num_samples=16, chains=150):
     """Grow paths of palindromic steps, for one chain after the other."""
 
     def step(theta, r):
@@ -347,7 +345,7 @@ show_row("sgnuts", corrected)
 # %% [markdown]
 # {numref}`fig-sgnuts-report` has their samples.
 
-# %% mystnb={"figure": {"caption": "SGNUTS in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, $\\hat B = B$: the distance $|\\theta|$ from the middle, with a state of the path chosen by $e^{-H}$ and with equal weights, and the true density (grey).", "name": "fig-sgnuts-report"}, "image": {"alt": "Half of a grey bell curve. One histogram follows its outline, the other is higher in the middle and falls off earlier."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "SGNUTS in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$, $\\hat B = B$: the distance $|\\theta|$ from the middle, with a state of the path chosen by $e^{-H}$ and with equal weights, and the true density (grey).", "name": "fig-sgnuts-report"}, "image": {"alt": "Half of a grey bell curve. One histogram scatters about its outline, the other is higher in the middle and falls off earlier."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 line, bins = torch.linspace(0, 3.5, 100), torch.linspace(0, 3.5, 11)
 normal = torch.exp(-(line**2) / 2) * (2 / torch.pi) ** 0.5
@@ -489,14 +487,14 @@ check(
 # :label: ex-sgnuts-kept
 #
 # ★★ **Diagnose.**
-# Somebody samples a posterior by SGNUTS with $\hat B = B$. All standard deviations come out at 0.87 of the right ones, $\hat R$ is 1.00, and half of the step size changes nothing.
-# Which of these is the cause: the step size, a noise estimate that is too large, or the weights of NUTS with fresh momenta? Which one run decides?
+# Somebody samples a posterior by SGNUTS. All standard deviations come out at 0.87 of the right ones, and $\hat R$ is 1.00.
+# Which may be the cause: too few samples, a noise estimate that is too large, or the weights of NUTS with fresh momenta? Which one run decides?
 # ```
 #
 # ```{solution} ex-sgnuts-kept
 # :class: dropdown
 #
-# The step size is not, because half of it changes nothing.
+# Too few samples are not: the chains agree, and they agree on the wrong width.
 # $0.87^2 = 0.76$ is what weights of NUTS with fresh momenta give, but it may also be a temperature $(C - \hat B + B)/C$ of 0.76, by an estimate that is too large.
 # A run with $\hat B = 0$ and four times the friction decides: without the weights its variance is $1 + B/C$ times the right one, a little too large, whereas the weights still make it too small.
 # ```

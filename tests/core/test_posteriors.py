@@ -750,17 +750,6 @@ def test_the_minibatches_that_are_held_are_each_chains_own(data):
     assert not torch.equal(*together.gradient(position))
 
 
-def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
-    posterior = LogisticRegression(*data)
-    with pytest.raises(
-        ValueError,
-        match=r"posterior.*batch_size.*minibatch",
-    ):
-        HeldMinibatch(
-            posterior, *posterior.draw_minibatches(torch.zeros(1, 3), generator, 0)
-        )
-
-
 def test_frozen_parameters_stay_what_they_are_and_are_not_sampled(generator):
     """A pretrained body below a last layer: the posterior is that of the last layer on
     the body's outputs.
