@@ -31,11 +31,11 @@ from sgmc.targets import GaussianMixture, NoisyGradient
 
 STEPS, CYCLES, NOISE, RINGS = 50_000, 30, 1.0, 4
 SKIPPED = 50 / 1667  # the share of a cycle that is not kept
-# of the five that a seed has
+# the chains' places among the five of a seed
 CHAINS = {"one chain": slice(0, 1), "four chains": slice(1, 5)}
 TUNING_CHAINS, TUNING_SEED = 20, 10_000
 WITHIN = 3  # a draw finds a mode within so many standard deviations of its mean
-# of the draws, which a mode that is found has to exceed
+# the share of the draws that a mode has to exceed to be found
 SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}
 
 

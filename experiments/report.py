@@ -19,7 +19,7 @@ from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 
 SHORTER = 20  # a run of the tuning has 42 rounds
-# from one network averaged to the next: 800, 400, ..., 1 of them
+# every so many rounds a network is averaged: 800, 400, ..., 1 networks
 GAPS = (1, 2, 4, 8, 16, 40, 80, 160, 400, 800)
 
 

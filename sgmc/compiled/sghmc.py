@@ -84,10 +84,9 @@ class CompiledSGHMC(SGHMC):
                 replaced = tree_map_only(Tensor, lambda _: next(left), given)
                 SGHMC.trajectory(self, potential, *replaced, noise=noise)
 
-            # Numbers are kept before tensors are traced, so that no other things get
-            # their identities.
+            # These numbers are computed before tensors are traced.
             _ = self._mass.inverse, self._damping
-            # things are kept, so that nothing else gets their identities
+            # The things are kept, so that nothing else gets their identities.
             self._compiled[key] = _compile(steps, tensors), things
         self._compiled[key][0](*tensors)
 

@@ -18,7 +18,7 @@ from sgmc.randomness import counter_based, normal_like
 
 Result = TypeVar("Result")
 _COUNTED = 3  # the purpose of a stream of random numbers
-# numbers of a tensor of which some examples, or tenths of all, are made
+# Examples are chosen by so many numbers of a tensor; larger tensors have no tenths.
 _LOOKED_AT, _MANY = 2**16, 2**24
 
 

@@ -121,7 +121,7 @@ class Draws:
                 f"{sorted(self.statistics)}, but it is {weights!r}"
             )
         values = self._values(function)
-        # The values may be truths.
+        # Truth values have no mean, so they become numbers.
         values = values if values.is_floating_point() else in_double(values)
         weight = in_double(self.statistics[weights]).to(values)
         right = (weight >= 0).all() and (weight.sum(0) > 0).all()

@@ -27,7 +27,7 @@ from sgmc.potentials import ERRORS, Potential
 
 Collect = Callable[[Tensor], Tensor | Mapping[str, Tensor]]
 _CHECK_EVERY = 32  # the number of steps between two checks that positions are finite
-# at most so many positions, and numbers in them, are kept beside what is collected
+# At most so many positions, and numbers in them, are kept beside collected values.
 _POSITIONS, _NUMBERS = 200, 2**25
 
 

@@ -101,7 +101,7 @@ class PyroPosterior(DataPotential):
             torch.no_grad(),
             _tried("program"),
             suppress(no_root),
-        ):  # the positions below
+        ):  # at positions that may fail
             for position in (start, -start):  # the sites may depend on a sign
                 self._of_program(self.parameters.cut(position), ends)
 

@@ -396,7 +396,7 @@ def over_chains(
     """
     with _without_fast_attention():
         if len(tree_leaves(own)[0]) == 1:  # vmap costs more than a small model
-            # the way back of squeeze is a view; that of x[0] fills a tensor with zeros
+            # The gradient of squeeze is a view; that of x[0] fills a tensor with zeros.
             alone = tree_map(lambda x: x.squeeze(0), (own, *batch))
             return tree_map(lambda result: result[None], function(*alone))
         in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
