@@ -9,7 +9,7 @@
 # # What each experiment runs
 #
 # ```{div} page-head
-# Level: second course · Reading: about 58 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 60 minutes · Running: about 5 seconds
 # ```
 #
 # Which settings the studies of this book were made with, read from their results, and beside them what the sources published, with the page.

@@ -9,7 +9,7 @@
 # # Choosing the noise estimate
 #
 # ```{div} page-head
-# Level: second course · Reading: about 43 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 52 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # {doc}`/book/tutorial/estimating_the_noise` takes $\hat B$ from the minibatch of each step.

@@ -9,7 +9,7 @@
 # # Constant SGD: an optimiser that samples
 #
 # ```{div} page-head
-# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 16 seconds
+# Level: second course · Reading: about 61 minutes, without the exercises · Running: about 16 seconds
 # ```
 #
 # Gradient descent with minibatches, at a constant rate and with gradients that disagree at the mode, never comes to rest; this chapter sets its rate so that the cloud of its iterates is as close to the posterior as it can be, and says when that is close.

@@ -9,7 +9,7 @@
 # # Cyclical step sizes
 #
 # ```{div} page-head
-# Level: second course · Reading: about 55 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 77 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! learning rate schedule, ! cosine annealing, ! cyclical learning rate

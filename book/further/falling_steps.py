@@ -9,7 +9,7 @@
 # # Step sizes that fall
 #
 # ```{div} page-head
-# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 7 seconds
+# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 7 seconds
 # ```
 #
 # ```{index} ! learning rate schedule, ! step size schedule, ! decreasing step size

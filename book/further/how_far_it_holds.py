@@ -9,7 +9,7 @@
 # # How far the theory holds
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 68 minutes, without the exercises · Running: about 15 seconds
+# Level: advanced · Reading: about 82 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # The exact laws of the last chapters are laws of Gaussians with constant noise; this chapter says what is left of them elsewhere, and where nothing is left.

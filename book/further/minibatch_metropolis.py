@@ -9,7 +9,7 @@
 # # Correcting it with a part of the data
 #
 # ```{div} page-head
-# Level: second course · Reading: about 30 minutes, without the exercises · Running: about 11 seconds
+# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 11 seconds
 # ```
 #
 # The obvious cure for {doc}`naive SGHMC </book/tutorial/naive_sghmc>` is the acceptance step of HMC. It reads all the data; this page counts what that costs, lets a sample of the data decide instead, and measures what that saves.

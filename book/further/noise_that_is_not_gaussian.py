@@ -9,7 +9,7 @@
 # # When minibatch noise is not Gaussian
 #
 # ```{div} page-head
-# Level: second course · Reading: about 8 minutes, without the exercises · Running: about 4 seconds
+# Level: second course · Reading: about 14 minutes, without the exercises · Running: about 4 seconds
 # ```
 #
 # ```{index} ! kurtosis, ! rare classes

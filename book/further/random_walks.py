@@ -9,7 +9,7 @@
 # # Random walks: speed and precision
 #
 # ```{div} page-head
-# Level: first course · Reading: about 15 minutes, without the exercises · Running: about 8 seconds
+# Level: first course · Reading: about 18 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! eigenvalues of a chain, ! Barker, ! R-hat

@@ -9,7 +9,7 @@
 # # SGLD: its price, and falling steps
 #
 # ```{div} page-head
-# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 9 seconds
+# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 9 seconds
 # ```
 #
 # {doc}`/book/tutorial/langevin` has SGLD in a bowl with constant noise.

@@ -9,7 +9,7 @@
 # # SGNUTS, measured
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 29 minutes, without the exercises · Running: about 30 seconds
+# Level: advanced · Reading: about 35 minutes, without the exercises · Running: about 30 seconds
 # ```
 #
 # {doc}`/book/tutorial/sgnuts` finds why SGNUTS with the weights of NUTS counts the energy twice, and corrects it.

@@ -9,7 +9,7 @@
 # # Which splitting, and how much friction
 #
 # ```{div} page-head
-# Level: second course · Reading: about 19 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 30 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! splitting, ! BAOAB, ! UBU

@@ -9,7 +9,7 @@
 # # Paths: step size, length, mass
 #
 # ```{div} page-head
-# Level: second course · Reading: about 27 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 37 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! tuning HMC, ! mass matrix, ! partial refreshment, ! Langevin proposal

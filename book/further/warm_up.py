@@ -9,7 +9,7 @@
 # # Warm-up: step size and mass
 #
 # ```{div} page-head
-# Level: second course · Reading: about 13 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 14 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! warm-up, ! dual averaging, ! adaptation

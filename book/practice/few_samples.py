@@ -9,7 +9,7 @@
 # # Few samples: what has to be stored to predict
 #
 # ```{div} page-head
-# Level: second course · Reading: about 41 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 51 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A chain leaves hundreds of networks, each of which has to be stored, and evaluated for every prediction; how few will do, which ones, and what can one network learn from all of them?

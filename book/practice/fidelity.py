@@ -9,7 +9,7 @@
 # # How close to the posterior?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 42 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 47 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A method may predict well without predicting what the posterior predicts; this chapter measures the second, with a ruler whose own error is known.

@@ -9,7 +9,7 @@
 # # Many machines
 #
 # ```{div} page-head
-# Level: second course · Reading: about 43 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 51 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # Cut the data into pieces, sample each piece on a machine of its own, and put the posterior together from the draws: this chapter says when that is exact, how wrong it is otherwise, what one more round of messages corrects, and what happens when a machine dies.

@@ -9,7 +9,7 @@
 # # Recipes
 #
 # ```{div} page-head
-# Level: first course · Reading: about 29 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 32 minutes · Running: about 20 seconds
 # ```
 #
 # Starting points of about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.

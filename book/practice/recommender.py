@@ -9,7 +9,7 @@
 # # A recommender
 #
 # ```{div} page-head
-# Level: second course · Reading: about 50 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 56 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # From a few ratings of each user to a prediction of all the others, with intervals that hold what they promise, even for items that hardly anybody has rated.

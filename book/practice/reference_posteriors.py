@@ -9,7 +9,7 @@
 # # Reference posteriors
 #
 # ```{div} page-head
-# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 42 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A sampler is tested on problems that its author chose; eleven posteriors that others chose, with published answers, tell whether it holds elsewhere.

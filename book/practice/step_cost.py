@@ -9,7 +9,7 @@
 # # What a step costs
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 41 minutes, without the exercises · Running: about 20 seconds
+# Level: advanced · Reading: about 49 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # ```{index} ! speed, ! time of a step, ! profiler, ! bfloat16, ! control variates

@@ -9,7 +9,7 @@
 # # Tuning
 #
 # ```{div} page-head
-# Level: second course · Reading: about 49 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 59 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # Which step size, friction and noise estimate for which model, from which measurement, and which check would have caught a mistake.

@@ -9,7 +9,7 @@
 # # Deciding: a contextual bandit
 #
 # ```{div} page-head
-# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 57 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # An agent that sees only the consequences of the action it chose can be wrong for ever without noticing. This chapter lets a posterior decide, and counts what it earns.

@@ -9,7 +9,7 @@
 # # Cycles for networks
 #
 # ```{div} page-head
-# Level: second course · Reading: about 28 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 38 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A step size that falls again and again helped a chain through a mixture; this chapter asks whether it helps a network, and what a published table of test errors can say about it.

@@ -9,7 +9,7 @@
 # # Fashion-MNIST: a sampler that was an optimiser
 #
 # ```{div} page-head
-# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 10 seconds
+# Level: second course · Reading: about 43 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # A report ran SGHMC on pictures of clothes and published an accuracy. One line of its program makes it an optimiser; with the right noise, from the report's start and at its length, SGHMC's average has a smaller error than every rival from that start, but not than SGD's path average from a small one.

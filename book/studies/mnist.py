@@ -9,7 +9,7 @@
 # # MNIST at full scale
 #
 # ```{div} page-head
-# Level: second course · Reading: about 49 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 64 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # The experiment that made SGHMC known, run again as its authors ran it: 50,000 digits, 800 passes over them, and priors that learn their own width.

@@ -9,7 +9,7 @@
 # # The neighbours: dropout, ensembles, Gaussians through an optimum
 #
 # ```{div} page-head
-# Level: second course · Reading: about 55 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 86 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # Most people who want to know how sure a network is do not run a chain; this chapter says what they do instead, and how far each method's spread is from the posterior's where that can be computed.

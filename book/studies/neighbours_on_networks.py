@@ -9,7 +9,7 @@
 # # The neighbours on networks, and what they cost
 #
 # ```{div} page-head
-# Level: second course · Reading: about 38 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # The last chapter computed what dropout, ensembles, snapshots, SWAG and Laplace's approximation do on a linear regression; here they meet networks, where nothing can be computed, and have to be paid for.

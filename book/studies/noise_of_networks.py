@@ -9,7 +9,7 @@
 # # The noise of a network
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 29 minutes, without the exercises · Running: about 17 seconds
+# Level: advanced · Reading: about 34 minutes, without the exercises · Running: about 17 seconds
 # ```
 #
 # In a network the gradient noise differs from weight to weight by factors of thousands; this chapter measures it at nearly no cost, and spends friction where it is needed.

@@ -9,7 +9,7 @@
 # # A reproduction, reproduced
 #
 # ```{div} page-head
-# Level: second course · Reading: about 73 minutes, without the exercises · Running: about 30 seconds
+# Level: second course · Reading: about 94 minutes, without the exercises · Running: about 30 seconds
 # ```
 #
 # Four students repeated the experiment of the last chapter with choices of their own and published an accuracy of 0.97 for SGHMC; we repeat theirs, and find that accuracy could not have told them what they sampled.

@@ -9,7 +9,7 @@
 # # SGNUTS on networks
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 67 minutes, without the exercises · Running: about 20 seconds
+# Level: advanced · Reading: about 91 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # The no-U-turn sampler with noisy gradients was proposed for networks, and did well on two data sets; this chapter finds out what the trees did there, what they cost, and whether something simpler does it too.

@@ -9,7 +9,7 @@
 # # Steps per sample
 #
 # ```{div} page-head
-# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 48 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A sampler may take one step between two draws, or several finer ones; we compute what the finer ones buy and what they cost, and then look whether networks agree.

@@ -9,7 +9,7 @@
 # # What a network knows that it does not know
 #
 # ```{div} page-head
-# Level: second course · Reading: about 39 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 44 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # Networks trained on digits look at letters, at clothes and at digits lying on their side: one optimised network, and thirty that SGHMC drew.

@@ -9,7 +9,7 @@
 # # Variational inference and Bayes by Backprop
 #
 # ```{div} page-head
-# Level: second course · Reading: about 88 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 131 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # Instead of walking through a posterior one can fit a simple {term}`law` to it; this chapter says which law comes out, exactly where that can be said, and what the fit leaves out.

@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 28 minutes to read, 20 to play · Running: about 50 seconds
+# Page 10 of 12 · 29 minutes to read, 20 to play · Running: about 50 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

@@ -9,7 +9,7 @@
 # # The three figures of Chen et al. (2014)
 #
 # ```{div} page-head
-# Optional · 13 minutes to read, 10 to play · Running: about 8 seconds
+# Optional · 16 minutes to read, 10 to play · Running: about 8 seconds
 # ```
 
 # %% tags=["hide-input"]

@@ -49,6 +49,9 @@ def test_colours_are_those_of_okabe_and_ito():
         "#000000",
         "#999999",
         "#882255",
+        "#999933",  # these three are of Tol, where Okabe and Ito have no more
+        "#332288",
+        "#44AA99",
     }
     assert set(COLOURS.values()) <= palette and is_color_like(TRUTH)
     samplers = [
