@@ -237,7 +237,7 @@ for name, value, bound, because in (
 # $$ (eq-average)
 #
 # Two scores on the 1,000 test digits tell how good it is: the *error*, the share whose most probable class is wrong, and the *log loss*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.
-# With 1,000 digits the standard error of a share of six per cent is 0.75 points, so a difference of half a point decides nothing, unless it is one between predictions for the same digits that differ on a few of them only.
+# With 1,000 digits the standard error of a share of six per cent is 0.75 points, so a difference of half a point decides nothing, except between two predictions for the same digits that differ on few of them.
 #
 # Averaging cannot hurt the log loss.
 # The function $-\log$ is convex, so by Jensen's inequality
@@ -282,7 +282,7 @@ plt.show()
 #
 # {numref}`fig-digits-walks` has all five samplers.
 # The measured $\hat B$, which corrected the length, changes the error of the average by {c}`estimate-gap` points, less than 1,000 digits can tell.
-# SGLD's average is the worst of the samplers', most clearly in the log loss. Not having arrived is only one reason: with twice the step $\lvert\theta\rvert^2$ comes nearer to $d$, but the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
+# In the table SGLD's average is the worst of the samplers', most clearly in the log loss. Not having arrived is only one reason: with twice the step $\lvert\theta\rvert^2$ comes nearer to $d$, but the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
 # %% mystnb={"figure": {"caption": "The five samplers: error and log loss on the test digits of single networks (mean, open), of the average of fifty of one chain (small, one for each chain), and of all two hundred (filled).", "name": "fig-digits-walks"}, "image": {"alt": "Two panels with a row for each sampler, an open circle, four small dots and a filled circle. For the two optimisers they nearly coincide; for SGLD and both kinds of SGHMC the filled circle lies far to the left of the open one, and for SGHMC to the left of the optimisers, with the small dots between."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(5.6, 2.4), sharey=True)

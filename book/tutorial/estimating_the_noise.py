@@ -300,7 +300,7 @@ for how, minibatches in (
 # On a Gaussian target the variances therefore come out as if $B$ were known, as long as nothing is clipped, even where $V$ depends on $\theta$.
 #
 # There is one condition, $\tfrac12\varepsilon\hat V \preceq C$, and it is a real one.
-# A variance cannot be negative, so where an estimate exceeds the friction the {term}`kernel` *clips*: it injects nothing there.
+# A variance cannot be negative, so where an estimate exceeds the friction the {term}`kernel` *clips*: it injects nothing there, whereas the root in `sghmc_step` above would stop with an error.
 # In one dimension the variance of the step's noise is then $2\varepsilon\bigl(B + E[\max(C - \hat B, 0)]\bigr)$, and since $E[\hat B] = B$ this means the temperature
 #
 # $$

@@ -440,7 +440,7 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 # ## Change it
 #
 # * In the cell of {numref}`fig-three-states` give `P` the rows `[[0, 1, 0], [0, 0, 1], [1, 0, 0]]`. She goes round and round: her share of time is a third everywhere, but the probabilities jump for ever.
-# * In the visible cell of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps: {numref}`fig-metropolis` shows chains that are still near their start.
+# * In the visible cell of the double well write `0.02` for `1.5`. A warm-up of 100 steps is too short for such steps: {numref}`fig-metropolis` shows paths that are still near their start.
 # * In the cell before {numref}`fig-bad-chains` write `spread` for `torch.full((4, 1), 3.0)`, so that the starts of *missing mode* lie apart. Look at its $\hat R$ and at the table: wider starts gave the diagnostic its chance.
 #
 # ## Exercises

@@ -373,7 +373,7 @@ check(
 #
 # In code a step is a list of moves: the drift of the position, and then the kick of the momentum by the noisy gradient.
 # Many such steps in a row are leapfrog with its halves in the drift instead of the kick, but for the first and the last half.
-# Friction is one move more, which shrinks the momentum, $r \leftarrow (1 - \varepsilon C)r$:
+# Friction is one move more, which shrinks the momentum, $r \leftarrow (1 - \varepsilon C)r$, after the kick; the next page lets it act on the momentum before the kick, a difference of order $\varepsilon^2$ in a step:
 
 # %%
 drift, kick = flows.Drift(0.1), flows.Kick(0.1)

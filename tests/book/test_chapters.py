@@ -57,6 +57,16 @@ def test_claims_are_folded_away_and_readers_may_play(name):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
+def test_a_figure_is_all_that_its_cell_puts_out(name):
+    """A second output, but for what is printed, would have the figure's name, too."""
+    for cell in CHAPTERS[name]:
+        if "figure" in cell.metadata.get("mystnb", {}):
+            assert not re.search(
+                r"^\s*(?:claim|check|show_table|show_row)\(", cell.source, re.M
+            )
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
 def test_every_figure_is_described_and_referred_to(name):
     for cell in CHAPTERS[name]:
         options = cell.metadata.get("mystnb", {})
