@@ -42,7 +42,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A network that was trained to name digits will name a letter too, and often be sure of it.
 # {numref}`fig-letter-network` shows such a case.
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
-# Beside it are three other networks, drawn at random from the distribution over networks that the same training digits define.
+# Beside it are three of 150 other networks, drawn at random from the distribution over networks that the same training digits define, and chosen because they disagree.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
 # Averaged over 150 such networks, no digit gets much more than half of the probability.
 #

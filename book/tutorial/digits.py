@@ -192,7 +192,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-digits-length` $\lvert\theta\rvert^2$ of SGHMC comes near $d$ in 60 epochs, SGLD has come to {c}`length-SGLD` of it after 85, and the optimisers are somewhere else: they look for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 282$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
-# The measured $\hat B$ shows, too, although in half a per cent of the coordinates it exceeds the friction and is clipped, which page 9 warns of. Without it $\lvert\theta\rvert^2$ is {c}`length-SGHMC` times $d$ over the last 25 epochs, with it {c}`length-estimate` times; the difference is what the gradient noise adds to the temperature on average over the weights.
+# The measured $\hat B$ shortens $\theta$; in half a per cent of the coordinates it exceeds the friction and is clipped, which page 9 warns of. Without it $\lvert\theta\rvert^2$ is {c}`length-SGHMC` times $d$ over the last 25 epochs, with it {c}`length-estimate` times; the difference is what the gradient noise adds to the temperature on average over the weights.
 #
 # Have they arrived? Not by the standard of page 2, as this table shows.
 # For SGHMC with $\hat B$ both $\hat R$ are {c}`r-hat` or more, where 1.01 is asked for: that of $\lvert\theta\rvert^2$ because all four are still rising together, that of the test log loss because the chains sit in different places of the posterior.

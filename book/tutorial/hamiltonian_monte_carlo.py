@@ -225,14 +225,14 @@ plt.show()
 #
 # {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: a longer path is not rejected more often; here that is exact, and elsewhere it holds as long as a shadow is nearly conserved.
+# This answers the guess: the bound on the energy error does not grow with the length of a path; here that is exact, and elsewhere it holds as long as a shadow is nearly conserved.
 # In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # In $d$ dimensions the same holds with $\lvert\theta\rvert^2$, which on the shell differs between two points by about $2\sqrt d$: a hundred dimensions and $\varepsilon = 0.1$ give an energy error of about 0.025, all the way round.
 # So what limits the length of a path is the gradients that it costs, and not rejections.
 # A chain without rejections is not useless, though: in the bowl its bias is of order $\varepsilon^2$, and can be made small.
 # With the gradient of a minibatch there will be no other choice.
 
-# %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length 1.25 to 2. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 
 

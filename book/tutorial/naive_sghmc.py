@@ -168,7 +168,7 @@ show_row("naive", run(50))
 # In the bowl it is $B = 0.2$. In equilibrium the mean kinetic energy is $\tfrac12$, so the noise adds as much in 2.5 units of time.
 # The rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
 #
-# So there is no stationary distribution of finite mean energy. Entropy shows why, and excludes others, too.
+# So there is no stationary distribution of finite mean energy. Entropy excludes more: no well-behaved density of finite entropy is stationary.
 # Hamilton's equations carry a density about without spreading it, because their flow keeps volume.
 # Noise spreads it, and nothing here undoes that.
 # *Entropy*, $-\int p\log p$, measures how far a density is spread.

@@ -142,7 +142,8 @@ check(
 # The step backward in time is then flip, step, flip.
 #
 # SGHMC's continuous equation satisfies {eq}`eq-flip-balance` with $\mu \propto e^{-H}$, but for a discrete step this takes more: it must at least read the same from both sides.
-# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: seen backwards the mean only changes its sign, whereas the old momentum would become the new one: with $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
+# {prf:ref}`alg-sghmc` does not, since it drifts first and kicks afterwards. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick: reversed in time the mean only changes its sign, whereas the old momentum would become the new one.
+# With $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
 # $$
 # \begin{aligned}
