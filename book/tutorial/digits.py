@@ -123,7 +123,7 @@ plt.show()
 #
 # A sampler at {term}`temperature` $T$ injects $TC - \hat B$ in the place of $C - \hat B$ (page 8).
 # At temperature zero a sampler is an optimiser, so two kernels, each once at temperature zero and once at temperature one, are four samplers, and the one from the beginning of this page is the fifth.
-# By page 2 a single chain shows nothing, so each has four, from four initial networks.
+# By page 2 a single chain cannot show that it has arrived, so each has four, from four initial networks.
 # All have the same number of gradients, warm-up included: four times 85 epochs, of which the first 60 are thrown away.
 
 # %%
@@ -272,7 +272,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-digits-curves` answers the guess.
 # Take four networks, one of each chain: the error of their average exceeds that of a trained network by {c}`four-gap` points, so it comes within a point of it, or below.
-# Fifty consecutive networks of *one* chain gain little more, because a network and the next, half an epoch later, are nearly the same, and because a chain stays in its own part of the posterior: their average errs on {c}`one-chain` points more than that of all four chains.
+# Fifty consecutive networks of *one* chain are no substitute for such a four, because a network and the next, half an epoch later, are nearly the same, and because a chain stays in its own part of the posterior: their average errs on {c}`one-chain` points more than that of all four chains.
 # What counts is not the number of samples, but how independent they are.
 # The log loss of the average of two hundred is {c}`log-loss-share` times that of its members.
 #
@@ -281,8 +281,8 @@ plt.show()
 # Against a tuned rate that falls, on 50,000 digits and over several seeds, {doc}`/book/studies/mnist` repeats the comparison.
 #
 # {numref}`fig-digits-walks` has all five samplers.
-# The measured $\hat B$, which corrected the length, changes the error of the average by {c}`estimate-gap` points, less than 1,000 digits can tell.
-# In the table SGLD's average is the worst of the samplers', most clearly in the log loss. Not having arrived is only one reason: with twice the step $\lvert\theta\rvert^2$ comes nearer to $d$, but the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
+# The measured $\hat B$, which changed the length, changes the error of the average by {c}`estimate-gap` points, less than 1,000 digits can tell.
+# SGLD's average is the worst of the samplers' in that figure, most clearly in the log loss. Not having arrived is only one reason: with twice the step $\lvert\theta\rvert^2$ comes nearer to $d$, but the step is then too large for the steep directions ({ref}`ex-digits-sgld`).
 
 # %% mystnb={"figure": {"caption": "The five samplers: error and log loss on the test digits of single networks (mean, open), of the average of fifty of one chain (small, one for each chain), and of all two hundred (filled).", "name": "fig-digits-walks"}, "image": {"alt": "Two panels with a row for each sampler, an open circle, four small dots and a filled circle. For the two optimisers they nearly coincide; for SGLD and both kinds of SGHMC the filled circle lies far to the left of the open one, and for SGHMC to the left of the optimisers, with the small dots between."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(5.6, 2.4), sharey=True)

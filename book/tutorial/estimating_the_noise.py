@@ -54,7 +54,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
 # SGHMC samples it from real minibatches, 200 of 1,000 examples.
 # Without an estimate the samples are too wide, most where the posterior is narrow, because there the noise is largest.
 # With the full covariance of each minibatch's own gradients they are right in all directions.
-# With its diagonal alone they are right in most, but it misses the correlated pair: the stiffest direction is too wide, and the two softest are too narrow.
+# With its diagonal alone they are right in most, but it misses the correlations: the stiffest direction is too wide, and the two softest are too narrow.
 #
 # The step is that of page 8, but for one thing: it *looks* at a minibatch, which shows the gradient and its covariance $\hat V$ ({prf:ref}`def-estimate` below), and `noise_estimate` says what is taken over from $\tfrac12\varepsilon\hat V$.
 

@@ -333,7 +333,7 @@ check(
 #
 # {doc}`/book/further/sgld` measures this price on a regression, where the noise of real minibatches depends on $\theta$, and lets the steps fall to zero, so that the bias vanishes.
 #
-# **To remember:** there are two kinds of noise, of order $\eta$ (ours) and of order $\eta^2$ (the gradient's); small steps drown the second in the first, at the price of a random walk.
+# **To remember:** there are two kinds of noise, of order $\eta$ (ours) and of order $\eta^2$ (the gradient's); small steps drown the second in the first, at the price of many more steps of a random walk.
 #
 # On {doc}`pages 3 and 4 </book/tutorial/hamiltonian_dynamics>` momentum was the cure for the random walk.
 # So put the minibatch gradient into HMC; {doc}`the next page </book/tutorial/naive_sghmc>` does, and it overheats.

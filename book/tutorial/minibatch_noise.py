@@ -343,7 +343,7 @@ check("mean-square", ratio, near(200, 20), because="N/n = 200; a Gaussian's samp
 # Live: minibatches of $n$ of 40 examples without replacement. Above, their gradients at one $\theta$, and the mean square of the noise by {eq}`eq-v`; below, draws of Langevin chains with such gradients.
 # ```
 #
-# **To remember:** a minibatch gradient is right on average; the variance of its noise is $N^2/n$ times the covariance of the examples' gradients, and is largest along the directions in which the posterior is narrowest.
+# **To remember:** a minibatch gradient is right on average; the variance of its noise is $N^2/n$ times the covariance of the examples' gradients, and near the mode of a model that fits it is largest along the directions in which the posterior is narrowest.
 # What does it do to a sampler? {doc}`The next page </book/tutorial/langevin>` begins with the simplest one.
 
 # %% tags=["hide-input"]

@@ -108,7 +108,7 @@ show_scoreboard(5, first=3)
 #
 # The reason is that the rule depends on where the path started.
 # Let the trajectory from $z = (\theta, r)$ stop at $z'$.
-# Started at $z'$ with the momentum reversed, the same path would *not* stop at $z$, because the turn is then judged from another start.
+# Started at $z'$ with the momentum reversed, the same path would in general *not* stop at $z$, because the turn is then judged from another start.
 # The move has no way back with the same probability, so detailed balance is lost, and with it the reason to expect the target.
 #
 # ## Doubling

@@ -451,7 +451,7 @@ check(
 # %% [markdown]
 # ## How much friction?
 #
-# The friction $C$ is the one number that the user of SGHMC has to choose.
+# The friction $C$ is the one number, besides the step size, that the user of SGHMC has to choose.
 # {numref}`fig-how-much-friction` shows above what becomes of a start at $\theta = 3$: with little friction the ball swings for long, with much it crawls.
 # Either way it is slow to forget where it was.
 # How slow, in a bowl of curvature $a$ with $\hat B = B$?

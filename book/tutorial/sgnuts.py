@@ -53,13 +53,13 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %%
 pi = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-walk = (pi / pi[:, None]).clamp(max=1) / 2  # page 2's: to each other state, or stay
+walk = (pi / pi[:, None]).clamp(max=1) / 2  # page 2's moves to the other states
 
 
 def stationary(weights):
     """Propose y by the walk, and choose x or y by their weights; return the shares."""
     moves = walk * weights / (weights[:, None] + weights)
-    moves += torch.diag(1 - moves.sum(1))  # x was chosen
+    moves += torch.diag(1 - moves.sum(1))  # what is left stays
     return torch.linalg.matrix_power(moves, 200)[0]
 
 
