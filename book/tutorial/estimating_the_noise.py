@@ -186,6 +186,8 @@ bowl = torch.zeros(1_000, 1)
 show_row("sghmc-2B", sghmc(look_at_the_bowl, bowl, 0.1, 0.5, lambda B: 2 * B)[:, :, 0])
 
 # %% [markdown]
+# The measured variance is {c}`sghmc-2B`.
+#
 # *A guess before you read on.*
 # An estimate from one minibatch of two examples is nearly always wrong: sometimes zero, sometimes twice the right value.
 # What does a chain do whose $\hat B$ jumps between 0 and $2B$ at random?

@@ -413,7 +413,7 @@ start, generator = torch.zeros(10_000), torch.Generator().manual_seed(2)
 show_row("leapfrog", roll_and_redraw(start, 0.1, 50, generator)[12:])
 
 # %% [markdown]
-# At $\varepsilon = 1$, in {numref}`fig-shadow-samples`, the difference can be seen.
+# At $\varepsilon = 0.1$ the measured variance is {c}`leapfrog`; at $\varepsilon = 1$, in {numref}`fig-shadow-samples`, the difference can be seen.
 # A path runs along an ellipse of $\tilde H$, not along a circle; a fresh momentum is a jump straight up or down, on to another ellipse.
 # Both moves keep $e^{-\tilde H}$, so the samples have its variance, $\frac43$, and {c}`wide` is measured.
 

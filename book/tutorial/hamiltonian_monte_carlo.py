@@ -182,7 +182,7 @@ def hmc_step(U, gradient, theta, step_size, num_steps, generator):
 
 # %% [markdown]
 # We run it with $\varepsilon = 1$, where the last page's ball had the variance $\frac43$.
-# By the theorem HMC keeps the variance 1 at any step size, so this is its row of the scoreboard, once the chain has arrived.
+# By the theorem HMC keeps the variance 1 at any step size, so this is its row of the scoreboard, once the chain has arrived; measured it is {c}`hmc`.
 
 
 # %%

@@ -242,6 +242,7 @@ def sgld(step_size, temperature=1.0):
 show_row("sgld", sgld(0.01))
 
 # %% [markdown]
+# The row's {c}`sgld` is more than 1 by the two errors of the step.
 # If we knew the noise of the gradient, we could inject that much less: with a *noise estimate* $\hat\beta = \tfrac12\eta V$ inject the variance $2\eta(1 - \hat\beta) = 2\eta - \eta^2V$. Both noises together then have $2\eta$, and only the step's error is left {cite:p}`vollmer2016`.
 # Since no variance is negative, this works up to $\tfrac12\eta V = 1$.
 # This $\hat\beta$ is a pure number; the $\hat B = \tfrac12\varepsilon V$ of the samplers with momentum is a rate, and $\hat\beta = \varepsilon\hat B$ at $\eta = \varepsilon^2$. The package calls either `noise_estimate`.

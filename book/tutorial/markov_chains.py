@@ -269,7 +269,7 @@ plt.show()
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.
 # Each sampler to come will be run on it, and its variance entered on a scoreboard.
-# Random-walk Metropolis makes the first entry, which by the theorem is 1 once the chain has arrived.
+# Random-walk Metropolis makes the first entry, which by the theorem is 1 once the chain has arrived; measured it is {c}`random-walk`.
 
 
 # %%
