@@ -38,6 +38,7 @@ use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
+# This page belongs to the elective that page 11 began.
 # NUTS finds its own path length, and SGHMC needs only minibatches.
 # In a course project, {cite:t}`adamday` put the two together: grow a path by doubling, as on {doc}`page 11 </book/tutorial/no_u_turn>`, with the steps of SGHMC.
 # They called the sampler SGNUTS, saw that it worked on MNIST, and asked in which sense it is reversible.
