@@ -732,7 +732,7 @@ plt.show()
 # 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
 # 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
 #
-# See *Friction: stochastic-gradient HMC*, “A wrong estimate is a wrong temperature”; *SGNUTS: an error found and corrected*, “The corrected sampler”.
+# See *Friction: stochastic-gradient HMC*, “A wrong estimate is a wrong temperature”; *SGNUTS: an error found and corrected*, “From two states to a path”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
