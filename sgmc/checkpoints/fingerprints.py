@@ -101,7 +101,7 @@ class _Fingerprint:
         return self.known[key][1]
 
     def content(self, thing: Any) -> tuple[Any, Sequence]:
-        """Return the bytes of a thing, and the other things of which it consists."""
+        """Return the bytes of a thing, and the other things that it consists of."""
         kind = type(thing)
         if issubclass(kind, Tensor) and thing.layout is torch.strided:
             plain = thing.detach().resolve_conj().resolve_neg().contiguous()
