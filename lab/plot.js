@@ -4,13 +4,13 @@
 
 // Those of booklib/page/figures.py: an algorithm keeps its colour.
 lab.colours = {
-  random_walk: "#000000", hmc: "#0072B2", nuts: "#E69F00", sgld: "#009E73", cyclical: "#009E73", naive_sghmc: "#D55E00", sghmc: "#CC79A7",
+  random_walk: "#000000", hmc: "#0072B2", nuts: "#661100", sgld: "#009E73", cyclical: "#009E73", naive_sghmc: "#D55E00", sghmc: "#CC79A7",
   sgnuts_energy: "#D55E00", sgnuts_repaired: "#882255", sgd: "#56B4E9", truth: "#8C8C8C",
 };
 lab.themes = { light: { ink: "#222832", paper: "#ffffff" }, dark: { dark: true, ink: "#ced6dd", paper: "#121212" } };
 lab.theme = lab.themes.light;
 // For dark ground.
-lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#6C93FF", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
+lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#6C93FF", "#882255": "#D9538F", "#661100": "#C98A5B", "#D00000": "#FF6B6B" };
 lab.font = "12px Helvetica, Arial, sans-serif";
 
 // An axis: the place of a number, and the words of a tick.

@@ -8,8 +8,9 @@ epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
 
 With a PART, as tutorial, only the pages of book/PART: _build/sgmc-PART.pdf.
 Both need Chromium (Debian: apt-get install chromium), in which the book's own copy of
-MathJax sets the formulas. Code that is folded on a page is left out, films stand still;
-on paper claims that hold are one line a cell, and the page of claims has them all.
+MathJax sets the formulas. Code that is folded on a page is left out, films stand still,
+of a live figure there is its still, and the claims of a cell, folded on its page, are
+open.
 """
 
 import html
@@ -73,6 +74,8 @@ def article(
     found = BeautifulSoup(text, "html.parser").article
     for element in found.select(LEFT_OUT):
         element.decompose()
+    for folded in found.select("details"):
+        folded["open"] = "open"
     seen = set()
     # the pages have some identifiers again and again, to which nothing leads
     for element in found.select("[id]"):
@@ -137,7 +140,7 @@ article { max-width: none; padding: 0; }
 article.page { break-before: page; }
 h1, h2, h3 { break-after: avoid; }
 figure, img, pre, table, .claim, mjx-container[display="true"] { break-inside: avoid; }
-pre { white-space: pre-wrap; font-size: 9px; }
+pre { white-space: pre-wrap; font-size: 9px; } .checks { font-size: 9px; }
 .cover { height: 240mm; display: flex; flex-direction: column; justify-content: center; }
 .contents { break-before: page; } .contents li { list-style: none; }
 """
@@ -152,7 +155,6 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
 
     articles = {page: article(read(folder, page), page, known, place) for page in known}
     for page, found in articles.items():
-        close_checks(found)
         for element in found.select("[id]"):
             element["id"] = place(page, element["id"])[1:]
         found["id"], found["class"] = place(page, "")[1:], "bd-article page"
@@ -213,17 +215,6 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
             )
     finally:
         whole.unlink()
-
-
-def close_checks(found: Tag) -> None:
-    """Leave of the claims that hold one line a cell, which keeps their identifiers: on
-    paper nothing opens, and the page of claims has them all.
-    """
-    for block in found.select("details.checks:not([open])"):
-        for claim in block.select(".claim[id]"):
-            mark = Tag(name="span", attrs={"id": claim["id"]})
-            block.summary.append(mark)
-        block.select_one(".rows").decompose()
 
 
 STYLE = """

@@ -126,7 +126,6 @@ def article(page: str, known: set[str], led_to: Places) -> Tag:
         target = f"{path_to(f'pages/{page}.html', page)}#{figure['id']}"
         link = f' <a href="{target}">Move it on the page of the book.</a>'
         figure.figcaption.p.append(markdown.parse(link))
-        figure.img.decompose()
     return found
 
 

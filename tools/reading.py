@@ -356,7 +356,7 @@ def pages(root: Path = ROOT) -> dict[str, Page]:
 def twelve() -> list[str]:
     """List the pages of the tutorial that are not optional."""
     part = next(iter(part for name, part in editions.parts().items() if name))
-    return [page for page in part if not page.endswith((OPTIONAL, "/exercises"))]
+    return [page for page in part if not page.endswith(OPTIONAL)]
 
 
 def stated(path: Path) -> float | None:

@@ -1,15 +1,22 @@
 // What the style sheet cannot do alone: see which formulas in a line are wider than it,
-// let the keyboard reach what scrolls, name the folds of the contents, and open what a link leads into.
+// let the keyboard reach what scrolls and the eye see that it does, name the folds of the contents, and open what a link leads into.
 (function () {
   const DPI = 110;  // figure.dpi of booklib/book.mplstyle
+  // Whether there is more to the right of what is seen: its edge fades then.
+  const fade = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 1);
   function mark() {
+    document.querySelectorAll(".scrolls").forEach((box) => box.classList.remove("scrolls", "more"));
     document.querySelectorAll("span.math").forEach((span) => {
       span.classList.remove("wide");
       const formula = span.querySelector("mjx-container"), block = span.closest("p, li, dd, td, th, figcaption, div");
       if (formula && block && formula.getBoundingClientRect().width > block.clientWidth) { span.classList.add("wide"); }
     });
     document.querySelectorAll("pre, div.math, div.math mjx-container, span.math.wide, .pst-scrollable-table-container, .text_html, .figure-box").forEach((box) => {
-      if (box.scrollWidth > box.clientWidth + 1) {
+      const scrolls = box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX);
+      box.classList.toggle("scrolls", scrolls);
+      box.onscroll = scrolls ? () => fade(box) : null;
+      if (scrolls) {
+        fade(box);
         box.tabIndex = 0;
         if (!box.hasAttribute("role")) { box.setAttribute("role", "region"); box.setAttribute("aria-label", "scrolls sideways"); }
       } else if (box.getAttribute("aria-label") === "scrolls sideways") {
@@ -28,8 +35,8 @@
       box.className = "figure-box";
       image.replaceWith(box);
       box.append(image);
-      // So wide are letters of eight points eight pixels high: figures are drawn with DPI dots an inch.
-      const measure = () => box.style.setProperty("--readable", (72 / DPI) * image.naturalWidth + "px");
+      // So wide are letters of nine points seven and a half pixels high: figures are drawn with DPI dots an inch.
+      const measure = () => box.style.setProperty("--readable", (60 / DPI) * image.naturalWidth + "px");
       image.complete ? measure() : image.addEventListener("load", measure);
     });
     document.querySelectorAll(".bd-links summary").forEach((summary) => {

@@ -452,7 +452,7 @@ check(
 )
 
 # %% [markdown]
-# **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it conserves a shadow next to $H$, and that is what it samples, unless the number of steps is a bad one.
+# **To remember:** leapfrog is reversible and conserves volume exactly; in the bowl it also conserves a shadow next to $H$, and with fresh momenta it samples that shadow, for all but a few numbers of steps (the third change below is one of them).
 # In other landscapes the shadow mixes position and momentum, so that fresh momenta do not keep it, and what is sampled depends on the number of steps, too.
 #
 # The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.

@@ -9,7 +9,7 @@
 # # Noise on purpose: Langevin dynamics
 #
 # ```{div} page-head
-# Page 6 of 12 · 34 minutes to read, 10 to play · Running: about 7 seconds
+# Page 6 of 12 · 35 minutes to read, 10 to play · Running: about 7 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -342,7 +342,7 @@ check(
 # ## Change it
 #
 # * In `sgld_step` set `(2 * temperature * step_size) ** 0.5` to `2 * temperature * step_size`: the lower panel of {numref}`fig-sgld-paths` shows a second SGD, and the row has next to no variance. {ref}`ex-sgld-factor` asks what the program samples now.
-# * In the cell of `noisy_bowl` set `2 * torch.randn` to `4 * torch.randn`, four times the noise variance: the points of {numref}`fig-sgld-variance` leave the lines, most at the largest steps.
+# * In the cell of `noisy_bowl` set `2 * torch.randn` to `3 * torch.randn`, a little more than twice the noise variance: the points of {numref}`fig-sgld-variance` rise above their lines, by next to nothing at the smallest step and by more than one at the largest.
 # * In the cell of {numref}`fig-sgld-paths` set `rate, paths = 4e-4, {}` to `rate, paths = 4e-3, {}`: the path of SGLD is nearly twice too wide across the ridge.
 #
 # ## Exercises
@@ -350,7 +350,8 @@ check(
 # ```{exercise}
 # :label: ex-sgld-factor
 #
-# ★ *Predict, then run.* A program injects noise of *standard deviation* $2\eta$ instead of variance $2\eta$.
+# **Predict, then run.** ★
+# A program injects noise of *standard deviation* $2\eta$ instead of variance $2\eta$.
 # At which temperature does it sample for small $\eta$?
 # Which number will the row of the scoreboard show? Change `sgld_step`, and see.
 # ```
@@ -367,7 +368,8 @@ check(
 # ```{exercise}
 # :label: ex-sgld-zero
 #
-# ★★ What is the stationary variance at temperature zero?
+# **Only the minibatch's noise.** ★★
+# What is the stationary variance at temperature zero?
 # Is SGD a sampler?
 # ```
 #
@@ -383,7 +385,7 @@ check(
 # ````{exercise}
 # :label: ex-sgld-mass
 #
-# ★★ **Write it yourself.**
+# **Write it yourself.** ★★
 # On $U = \tfrac12\theta^\top A\theta$ with $A = \operatorname{diag}(1, 100)$ the stiff direction limits the step and the soft one has to wait.
 # With a mass $M = \operatorname{diag}(m_1, \dots, m_d)$ a step of SGLD is $\theta \leftarrow \theta - \eta M^{-1}\nabla\tilde U(\theta) + N(0, 2\eta M^{-1})$.
 # Write it.

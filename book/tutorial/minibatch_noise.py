@@ -20,13 +20,14 @@
 # %%
 import torch
 
-from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.claims import check, near
 
 # %% tags=["hide-input"]
 import itertools
 
 import matplotlib.pyplot as plt
 
+from booklib.page.claims import at_least, at_most
 from booklib.page.figures import TRUTH, use_style
 from booklib.page.play import play
 from sgmc.models import control_variates
@@ -76,15 +77,14 @@ noisy = torch.stack(
     ]
 )
 squares = (noisy - exact).square().sum(-1)  # of the length of the noise
-check("off", squares.mean().sqrt() / exact.norm(), at_least(5), digits=2)
 
 # The theorem below: (N²/n)(N − n)/(N − 1) times the covariance of the examples
 per_example = inputs * (torch.sigmoid(inputs @ truth) - targets)[:, None]
 V = N**2 / n * (N - n) / (N - 1) * torch.cov(per_example.T, correction=0)
-size = V.trace()
-check(
-    "theorem", squares.mean() / size, near(1), error=squares.std() / size / 1_000**0.5
-)
+error = squares.std() / 1_000**0.5
+check("theorem", squares.mean() / V.trace(), near(1), error=error / V.trace())
+off, formula = (x.sqrt() / exact.norm() for x in (squares.mean(), V.trace()))
+check("off", off, near(float(formula)), error=off * error / squares.mean() / 2)
 
 # %% [markdown]
 # Such a gradient is off by {c}`off` times the length of the exact one.
@@ -366,7 +366,7 @@ check(
 # ## Change it
 #
 # * In the visible cell of `minibatch_gradient` write `per_example.sum(0)` for `N / len(minibatch) * per_example.sum(0)`, a common mistake: the cloud of {numref}`fig-noise-idea` shrinks to a point, and both records of the next cell show ✗.
-# * There write `500` for `50`: the cloud is about a third as wide, and still several times longer than the arrow, so the record of its length shows ✗.
+# * There write `500` for `50`: the cloud is about a third as wide. The record `off` below the next cell says how often the arrow still fits into it.
 # * There delete the line `inputs[:, 1] = 0.8 * …`: the features are no longer correlated, and all ellipses of {numref}`fig-noise-shape` become nearly circles.
 #
 # ## Exercises

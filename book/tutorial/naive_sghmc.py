@@ -9,7 +9,7 @@
 # # The obvious thing overheats: naive stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 7 of 12 · 35 minutes to read, 10 to play · Running: about 6 seconds
+# Page 7 of 12 · 38 minutes to read, 10 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -80,7 +80,7 @@ def energy(covariances):
 
 half, kick = flows.Drift(0.05), flows.Kick(0.1)
 heating, time = covariances([half, kick, half]), 0.1 * torch.arange(201)
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.1))
+figure, (left, right) = plt.subplots(1, 2, figsize=(5.6, 3.0))
 left.plot(*follow(0.0), color=TRUTH, lw=2.5)
 left.plot(*follow(2.0), color=COLOURS["naive SGHMC"], lw=1)
 left.plot(0, 1, "ko", ms=5)
@@ -168,32 +168,46 @@ show_row("naive", run(50))
 # In the bowl it is $B = 0.2$. In equilibrium the mean kinetic energy is $\tfrac12$, so the noise adds as much in 2.5 units of time.
 # The rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
 #
-# So there is no stationary distribution of finite mean energy. Entropy excludes more: no well-behaved density of finite entropy is stationary.
-# Hamilton's equations carry a density about without spreading it, because their flow keeps volume.
-# Noise spreads it, and nothing here undoes that.
-# *Entropy*, $-\int p\log p$, measures how far a density is spread.
+# So no distribution of finite mean energy is stationary. A second argument excludes more, and needs no energy.
+# The *entropy* of a density, $h(p) = -\int p\log p$, measures how far it is spread out; that of a Gaussian is a constant plus half the logarithm of the determinant of its covariance.
+# Hamilton's equations only carry a density about: their flow keeps volume, so the density is nowhere thinned, and the entropy stays.
+# Noise in the momentum spreads the density, and nothing in {eq}`eq-naive` gathers it again, so the entropy grows for ever, whereas that of a stationary density would stay.
 #
 # ```{prf:theorem} Entropy grows
 # :label: thm-entropy
 #
 # Let $p_t$ be the density of $(\theta, r)$ under {eq}`eq-naive` with a positive definite $B(\theta)$, smooth, positive, and falling fast enough at infinity for the integrations by parts below.
-# Its entropy $h(p_t) = -\int p_t\log p_t$ grows strictly:
+# If its entropy is finite, it grows strictly:
 #
 # $$
 # \frac{d}{dt}h(p_t) = \int\frac{\nabla_r p_t^\top B\,\nabla_r p_t}{p_t}\,d\theta\,dr > 0.
 # $$ (eq-entropy)
 #
-# So no such density of finite entropy is stationary, the target $e^{-H}$ among them.
+# So no such density is stationary, not even the target $e^{-H}$.
 # ```
 #
 # ```{prf:proof}
-# By {prf:ref}`thm-diffusion`, $\partial_tp = -\nabla\cdot(p\,f) + \nabla_r\cdot(B\nabla_rp)$ with $f = (M^{-1}r, -\nabla U)$; $B$ does not depend on $r$.
-# Because $\int\partial_tp = 0$, we have $\frac{d}{dt}h = -\int\partial_tp\,\log p$.
+# The derivative of $p\log p$ is $(1 + \log p)\,\partial_tp$, and $\int\partial_tp = 0$ because the probability stays 1. Hence $\frac{d}{dt}h = -\int\partial_tp\,\log p$.
+# By {prf:ref}`thm-diffusion`, $\partial_tp$ has two parts, $-\nabla\cdot(p\,f)$ with Hamilton's velocity $f = (M^{-1}r, -\nabla U)$, and $\nabla_r\cdot(B\nabla_rp)$ from the noise, where $B$ stands in front of $\nabla_r p$ because it does not depend on $r$.
 #
-# The first term contributes $\int\nabla\cdot(pf)\log p = -\int p\,f\cdot\nabla\log p = -\int f\cdot\nabla p = \int p\,\nabla\cdot f = 0$, because $M^{-1}r$ does not depend on $\theta$, nor $\nabla U$ on $r$: Hamiltonian flow keeps volume.
+# *Hamilton's part.* Integrate by parts twice:
 #
-# The second contributes $-\int\nabla_r\cdot(B\nabla_rp)\log p = \int\nabla_rp^\top B\nabla_r\log p$, which is {eq}`eq-entropy`.
-# It is zero only if $p$ does not depend on $r$, and then $p$ is no density.
+# $$
+# \begin{aligned}
+# \int\nabla\cdot(p\,f)\,\log p &= -\int p\,f\cdot\nabla\log p\\
+# &= -\int f\cdot\nabla p = \int p\,\nabla\cdot f = 0.
+# \end{aligned}
+# $$
+#
+# The divergence of $f$ is zero because $M^{-1}r$ does not depend on $\theta$, nor $\nabla U$ on $r$: it is what keeps volume on page 3.
+#
+# *The noise's part.* Integrate by parts once, and write $\nabla_r\log p = \nabla_rp/p$:
+#
+# $$
+# -\int\nabla_r\cdot(B\nabla_rp)\,\log p = \int\frac{\nabla_rp^\top B\,\nabla_rp}p.
+# $$
+#
+# This is {eq}`eq-entropy`. $B$ is positive definite, so the integral is positive unless $\nabla_rp = 0$ everywhere; but then $p$ would not depend on $r$, and its integral over all momenta would be infinite.
 # ```
 #
 # This is Theorem 3.1 of {cite:t}`chen2014`; {prf:ref}`thm-entropy-boundary` says what is fast enough at infinity.
@@ -436,7 +450,8 @@ for (name, values), end in zip(bent.items(), (9.0, 1.0, 0.4), strict=True):
 # ```{exercise}
 # :label: ex-naive-step
 #
-# ★ *Choose.* At a fixed time $t = L\varepsilon$, how does the energy gained depend on $\varepsilon$?
+# **Choose what to pay for.** ★
+# At a fixed time $t = L\varepsilon$, how does the energy gained depend on $\varepsilon$?
 # Does a smaller step cure the naive algorithm, and at what price?
 # You have examples for twice as many gradients: will you halve $\varepsilon$, or double the minibatch?
 # ```
@@ -453,7 +468,8 @@ for (name, values), end in zip(bent.items(), (9.0, 1.0, 0.4), strict=True):
 # ```{exercise}
 # :label: ex-naive-minibatch
 #
-# ★★ Hold *one* minibatch for the whole trajectory.
+# **One minibatch a trajectory.** ★★
+# Hold *one* minibatch for the whole trajectory.
 # What is the stationary variance in the bowl then?
 # Is it any better?
 # ```
@@ -474,7 +490,7 @@ for (name, values), end in zip(bent.items(), (9.0, 1.0, 0.4), strict=True):
 # ````{exercise}
 # :label: ex-naive-law
 #
-# ★★★ **Write it yourself.**
+# **Write it yourself.** ★★★
 # In the bowl a drift and a kick are 2 × 2 matrices on $(\theta, r)$, and a kick adds noise to $r$.
 # Follow $F$ and $Q$ of $z' = Fz + \xi$, $\operatorname{Cov}\xi = Q$, through a whole trajectory, and find the exact stationary variance of naive SGHMC.
 #

@@ -17,24 +17,24 @@ from torch import Tensor
 
 from sgmc.potentials import Potential
 
-# The palette is the colour-blind-safe one of Okabe and Ito; SGNUTS, which appears
-# beside most other samplers, Euler and HMC without correction have colours of Tol.
+# The palette is the colour-blind-safe one of Okabe and Ito, and where it has no more,
+# those of Tol. Leapfrog alone shares a colour, with HMC, whose path it is.
 COLOURS = {
     "random walk": "#000000",
     "SGD": "#56B4E9",
     "SGD with momentum": "#E69F00",
     "HMC": "#0072B2",
     "HMC without correction": "#332288",
-    "NUTS": "#E69F00",
+    "NUTS": "#661100",
     "naive SGHMC": "#D55E00",
-    "naive SGHMC with correction": "#E69F00",
+    "naive SGHMC with correction": "#117733",
     "SGLD": "#009E73",
     "SGHMC": "#CC79A7",
     "SGNUTS": "#882255",
     "explicit Euler": "#999933",
     "symplectic Euler": "#44AA99",
     "leapfrog": "#0072B2",
-    "variational": "#D55E00",
+    "variational": "#AA4499",
 }
 TRUTH = "0.55"  # the grey of a true density
 

@@ -1,7 +1,7 @@
 // NUTS on a ridge: how a path grows by doubling until it turns, and what it draws; book/tutorial/no_u_turn.
 (function () {
   "use strict";
-  const ORANGE = lab.colours.nuts, DRAWS = 4000, SPREAD = 1 - 0.95 ** 2;
+  const BROWN = lab.colours.nuts, DRAWS = 4000, SPREAD = 1 - 0.95 ** 2;
   const COINS = [0.014, 0.503, 0.062, 0.746, 0.933, 0.385, 0.816, 0.227, 0.158, 0.78];  // of the chapter's tree: below one half the path is turned round
 
   // Variances 1 and correlation 0.95, the ridge of the chapter.
@@ -74,14 +74,14 @@
         alt: (run) => `Histogram of the draws of θ₁ against the true density.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
           title: "Draws of a chain", density: ridge.marginal, range: [-4, 4], highest: 0.6, bins: 32,
-          series: [{ values: run.draws, to: Math.round(shown / run.length * DRAWS), colour: ORANGE, words: "NUTS" }],
+          series: [{ values: run.draws, to: Math.round(shown / run.length * DRAWS), colour: BROWN, words: "NUTS" }],
         }),
       },
       {
         height: 250,
         alt: (run) => `Running variance of the draws with its bar: ${lab.said(run.variance, 1)} at the end; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
-          title: "Variance of the draws so far", length: DRAWS, shown: shown / run.length * DRAWS, range: [0, 2], truth: 1, label: "variance of θ₁", unit: "draw", series: [{ running: run.running, colour: ORANGE, words: "NUTS, two standard errors" }],
+          title: "Variance of the draws so far", length: DRAWS, shown: shown / run.length * DRAWS, range: [0, 2], truth: 1, label: "variance of θ₁", unit: "draw", series: [{ running: run.running, colour: BROWN, words: "NUTS, two standard errors" }],
         }),
       },
     ],

@@ -109,15 +109,9 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
     }
     text = "\n".join(page.extract_text() for page in read.pages)
     assert "Flow in balance" in text and r"\frac" not in text and r"\(" not in text
-    # of the claims, which nobody can open on paper, it has a line a cell
-    claims = [claim for page in TWO for claim in article(page).select(".claim")]
-    blocks = [block for page in TWO for block in article(page).select(".checks")]
-    assert (
-        len(claims)
-        > len(blocks)
-        == len(re.findall(r"✓\s+\d+ (?:checks? holds?|numbers?)", text))
-    )
-    assert text.count("measured") < len(claims)
+    # the claims, which nobody can open on paper, are open
+    claims = [claim for page in TWO for claim in article(page).select(".measured")]
+    assert text.count("measured") >= len(claims) > 10
     links = [
         link.get_object() for page in read.pages for link in page.get("/Annots", ())
     ]

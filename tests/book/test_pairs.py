@@ -9,7 +9,7 @@ import yaml
 
 from booklib import MEDIA
 from tests.book.small import SOURCE, run
-from tools import book, sentences
+from tools import book, editions, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -216,6 +216,19 @@ def test_a_block_is_one_line_that_opens_on_click_or_is_open_where_one_fails():
     page = sentences.block([RECORD, RECORD | {"holds": False}])
     assert page.startswith('<details class="checks broken" open><summary>✗ 1 of 2')
     assert re.findall(r'class="claim( broken)?"', page) == ["", " broken"]
+
+
+def test_on_paper_the_claims_of_a_cell_are_open():
+    shown = sentences.block([RECORD, RECORD | {"name": "whole"}])
+    page = f'<article><details class="hide">code</details>{shown}</article>'
+    found = editions.article(page, "page", ["page"], lambda page, name: f"#{name}")
+    (folded,) = found.select("details")
+    assert folded.has_attr("open")
+    assert [claim["id"] for claim in folded.select(".claim")] == [
+        "claim-half",
+        "claim-whole",
+    ]
+    assert folded.get_text().count("measured 0.5012 ± 0.01") == 2
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,7 @@ def test_a_chapter(built):
             "text-6",
             'After it.\n\n<div id="thm-a"></div>\n\n> **Theorem 1.1 (A)**\n>\n> '
             'True.\n\n<div id="fig-live-a"></div>\n\n'
+            "![still](../pages/_images/a.svg)\n\n"
             "**Fig. 1.2** Live: a. [Move it on the page of the "
             "book.](../pages/book/part/one.html#fig-live-a)",
         ),

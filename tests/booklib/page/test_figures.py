@@ -48,16 +48,21 @@ def test_colours_are_those_of_okabe_and_ito():
         "#CC79A7",
         "#000000",
         "#999999",
-        "#882255",
-        "#999933",  # these three are of Tol, where Okabe and Ito have no more
+        "#882255",  # these seven are of Tol, where Okabe and Ito have no more
+        "#999933",
         "#332288",
         "#44AA99",
+        "#661100",
+        "#117733",
+        "#AA4499",
     }
     assert set(COLOURS.values()) <= palette and is_color_like(TRUTH)
-    samplers = [
-        COLOURS[name] for name in ("random walk", "HMC", "naive SGHMC", "SGLD", "SGHMC")
-    ]
-    assert len(set(samplers)) == len(samplers)
+
+
+def test_one_colour_means_one_algorithm():
+    alone = {name: colour for name, colour in COLOURS.items() if name != "leapfrog"}
+    assert len(set(alone.values())) == len(alone)
+    assert COLOURS["leapfrog"] == COLOURS["HMC"]
 
 
 def test_a_density_is_normalised_and_grey(axes):
