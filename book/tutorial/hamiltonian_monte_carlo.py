@@ -225,7 +225,8 @@ plt.show()
 #
 # {numref}`fig-correction` shows two chains: for the squares the end of every path is accepted, for the dots it has to pass line 3 of the algorithm.
 # The squares follow the variance of leapfrog's shadow, $1/(1 - \varepsilon^2/4)$ of {eq}`eq-uncorrected-variance`; the dots stay at 1 for every step size.
-# This answers the guess: the bound on the energy error does not grow with the length of a path; here that is exact, and elsewhere it holds as long as a shadow is nearly conserved.
+#
+# How far may the ball go in one move? All the way round, which answers the guess: the bound on the energy error does not grow with the length of a path. In the bowl that is exact, and elsewhere it holds as long as a shadow is nearly conserved.
 # In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # In $d$ dimensions the same holds with $\lvert\theta\rvert^2$, which on the shell differs between two points by about $2\sqrt d$: a hundred dimensions and $\varepsilon = 0.1$ give an energy error of about 0.025, all the way round.
 # So what limits the length of a path is the gradients that it costs, and not rejections.

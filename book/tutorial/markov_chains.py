@@ -264,7 +264,7 @@ plt.show()
 # The upper part of {numref}`fig-metropolis` has flat pieces, where a proposal was rejected and the state is recorded *again*.
 # Forgetting that is a common mistake, because a rejection looks like a step in which nothing happened.
 # But rejections happen mostly where the density is high, so leaving them out removes samples exactly at the peaks.
-# A chain that records only its moves records each $\theta$ once a visit, however long the visit lasts: with a density proportional to the flow out of $\theta$, which is {eq}`eq-metropolis-flow` integrated over $\theta'$.
+# A chain that records only its moves records each $\theta$ once a visit, however long the visit lasts, so it records $\theta$ in proportion to the flow out of $\theta$, which is {eq}`eq-metropolis-flow` integrated over $\theta'$.
 # This is the dashed line, and its $E[\theta^2]$ is {c}`moves-only`, where {c}`all-steps` is measured with rejections and {c}`quadrature` is right.
 #
 # The tutorial has one running example, the *bowl* $U = \frac12\theta^2$, whose density is the standard Gaussian with variance 1.

@@ -366,7 +366,7 @@ check(
 # ## Change it
 #
 # * In the visible cell of `minibatch_gradient` write `per_example.sum(0)` for `N / len(minibatch) * per_example.sum(0)`, a common mistake: the cloud of {numref}`fig-noise-idea` shrinks to a point, and both records of the next cell show ✗.
-# * There write `500` for `50`: the cloud is about a third as wide. The record `off` below the next cell says how often the arrow still fits into it.
+# * There write `500` for `50`: the cloud is about a third as wide. The record `off` below the next cell says that ten times the examples are still wrong by several lengths of the arrow.
 # * There delete the line `inputs[:, 1] = 0.8 * …`: the features are no longer correlated, and all ellipses of {numref}`fig-noise-shape` become nearly circles.
 #
 # ## Exercises

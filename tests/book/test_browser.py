@@ -42,6 +42,11 @@ CUT = """() => [...document.querySelectorAll("article *")].filter((e) => {
   return style.overflowX === "hidden" && style.display !== "inline" && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1
     && !e.closest("mjx-container, mjx-assistive-mml, .visually-hidden, .cell_input, button");
 }).slice(0, 5).map((e) => e.tagName + "." + e.className)"""
+# What scrolls sideways and does not show it: site.js marks what does.
+UNMARKED = """() => [...document.querySelectorAll("article *")].filter((e) =>
+  /auto|scroll/.test(getComputedStyle(e).overflowX) && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1
+    && !(e.classList.contains("scrolls") && e.classList.contains("more"))
+).slice(0, 5).map((e) => "scrolls unseen: " + e.tagName + "." + e.className)"""
 IMAGES = """() => [...document.querySelectorAll("img")].filter((e) => e.alt === null || !e.hasAttribute("alt") ||
     /\\.(png|svg|jpe?g)$/.test(e.alt) || (e.alt === "" && e.closest("article"))).map((e) => e.getAttribute("src").slice(0, 80))"""
 HEADINGS = """() => {
@@ -105,7 +110,8 @@ async def look_at(context, path):
     await page.evaluate("() => new Promise(requestAnimationFrame)")
     found["overflow"] += [
         f"narrow: {what}"
-        for what in await page.evaluate(OVERFLOW) + await page.evaluate(CUT)
+        for looked in (OVERFLOW, CUT, UNMARKED)
+        for what in await page.evaluate(looked)
     ]
     found["console"] = said
     await page.close()
