@@ -58,65 +58,21 @@ def test_numbers(check, limits, good, bad):
 @pytest.mark.parametrize(
     ("value", "axes", "message"),
     [
-        (
-            [1.0],
-            ("n",),
-            r"must be a floating-point tensor (n,), but it is a list: use "
-            r"torch.as_tensor(x)",
-        ),
-        (
-            np.ones(3),
-            ("...",),
-            "must be a floating-point tensor, but it is a ndarray: use "
-            "torch.as_tensor(x)",
-        ),
-        (
-            None,
-            ("n", "classes"),
-            "must be a floating-point tensor (n, classes), but it is a NoneType: use",
-        ),
-        (
-            torch.ones(3),
-            ("n", "classes"),
-            "must be a floating-point tensor (n, classes), but it is (3,) of "
-            "torch.float32",
-        ),
-        (
-            torch.ones(3, 1, 1),
-            ("n", "classes"),
-            "must be a floating-point tensor (n, classes), but it is (3, 1, 1) of",
-        ),
-        (
-            torch.tensor(1.0),
-            ("...", "classes"),
-            "must be a floating-point tensor (..., classes), but it is () of "
-            "torch.float32",
-        ),
-        (
-            torch.ones(3, dtype=INT),
-            ("n",),
-            "must be a floating-point tensor (n,), but it is (3,) of torch.int64",
-        ),
-        (
-            torch.ones(3, dtype=torch.complex64),
-            ("n",),
-            "must be a floating-point tensor (n,), but it is (3,) of torch.complex64",
-        ),
-        (torch.ones(0, 2), ("n", "dim"), "(0, 2) is empty"),
-        (
-            torch.tensor([[0.0, 1.0], [math.nan, 2.0]]),
-            ("n", "dim"),
-            "must be finite, but it is nan at (1, 0): leave such entries out",
-        ),
-        (
-            torch.tensor([1.0, -math.inf]),
-            ("n",),
-            "must be finite, but it is -inf at (1,)",
-        ),
+        ([1.0], ("n",), r"\(n,\).*list"),
+        (np.ones(3), ("...",), "tensor, .*ndarray"),
+        (None, ("n", "classes"), r"\(n, classes\).*NoneType"),
+        (torch.ones(3), ("n", "classes"), r"\(n, classes\).* \(3,\) .*float32"),
+        (torch.ones(3, 1, 1), ("n", "classes"), r"\(n, classes\).* \(3, 1, 1\)"),
+        (torch.tensor(1.0), ("...", "classes"), r"\(\.\.\., classes\).* \(\) "),
+        (torch.ones(3, dtype=INT), ("n",), r"\(n,\).* \(3,\) of torch\.int64"),
+        (torch.ones(3, dtype=torch.complex64), ("n",), r"torch\.complex64"),
+        (torch.ones(0, 2), ("n", "dim"), r"\(0, 2\)"),
+        (torch.tensor([[0.0, 1.0], [math.nan, 2.0]]), ("n", "dim"), r"nan.*\(1, 0\)"),
+        (torch.tensor([1.0, -math.inf]), ("n",), r"-inf.*\(1,\)"),
     ],
 )
 def test_what_is_no_such_tensor_is_refused(value, axes, message):
-    with pytest.raises(ValueError, match="^x " + re.escape(message)):
+    with pytest.raises(ValueError, match=f"^x .*{message}"):
         checks.check_tensor("x", value, *axes)
 
 

@@ -14,7 +14,6 @@ from sgmc.posteriors import (
     LogisticRegression,
     Softmax,
 )
-from sgmc.targets import DoubleWell
 
 INPUTS = torch.linspace(-1, 1, 8).reshape(4, 2)
 TARGETS = torch.tensor([0.0, 1.0, 1.0, 0.0])
@@ -37,68 +36,18 @@ def with_nan(tensor, place):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"inputs": INPUTS.tolist()},
-            r"inputs.*list",
-        ),
-        (
-            {"inputs": INPUTS.numpy()},
-            r"inputs.*ndarray",
-        ),
-        (
-            {"inputs": INPUTS.long()},
-            r"inputs.*\(4, 2\).*torch.int64",
-        ),
-        ({"inputs": INPUTS[:0], "targets": TARGETS[:0]}, r"inputs \(0, 2\) is empty"),
-        (
-            {"inputs": with_nan(INPUTS, (2, 1))},
-            r"inputs.*nan.*\(2, 1\)",
-        ),
+        ({"inputs": with_nan(INPUTS, (2, 1))}, r"inputs.*nan.*\(2, 1\)"),
         ({"inputs": INPUTS / 0}, r"inputs.*-inf.*\(0, 0\)"),
-        (
-            {"targets": TARGETS.tolist()},
-            r"targets.*list",
-        ),
-        ({"targets": TARGETS.numpy()}, r"targets.*ndarray"),
-        (
-            {"targets": with_nan(TARGETS, 3)},
-            r"targets.*nan.*\(3,\)",
-        ),
-        (
-            {"targets": TARGETS.double()},
-            r"targets.*inputs.*\bdtype.*torch.float32",
-        ),
-        (
-            {"targets": TARGETS[:, None]},
-            r"inputs.*targets",
-        ),
-        (
-            {"prior_variance": "1"},
-            r"prior_variance.*'1'",
-        ),
-        (
-            {"prior_variance": torch.ones(2)},
-            r"prior_variance.*tensor",
-        ),
-        (
-            {"prior_variance": math.nan},
-            r"prior_variance.*nan",
-        ),
+        ({"targets": with_nan(TARGETS, 3)}, r"targets.*nan.*\(3,\)"),
+        ({"targets": TARGETS.double()}, r"targets.*inputs.*\bdtype.*torch.float32"),
+        ({"targets": TARGETS[:, None]}, r"inputs.*targets"),
+        ({"prior_variance": math.nan}, r"prior_variance.*nan"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
 def test_bad_input_is_refused(model, change, message):
     with pytest.raises(ValueError, match=message):
         MODELS[model](**({"inputs": INPUTS, "targets": TARGETS} | change))
-
-
-@pytest.mark.parametrize("likelihood", [None, "Bernoulli", Bernoulli], ids=str)
-def test_what_is_no_likelihood_is_refused(likelihood):
-    with pytest.raises(
-        ValueError,
-        match=r"likelihood.*Likelihood",
-    ):
-        LinearModel(INPUTS, TARGETS, likelihood)
 
 
 def test_a_likelihood_of_several_outputs_is_refused():
@@ -119,45 +68,14 @@ def test_whole_numbers_are_good_targets_of_a_likelihood_of_counts():
 
 
 @pytest.mark.parametrize(
-    ("posterior", "reference", "message"),
+    ("reference", "message"),
     [
-        (
-            DoubleWell(),
-            torch.zeros(1),
-            r"posterior.*DataPotential.*DoubleWell",
-        ),
-        (
-            None,
-            [0.0, 0.0],
-            r"reference.*list",
-        ),
-        (
-            None,
-            torch.zeros(2, dtype=torch.int64),
-            r"reference.*\(2,\).*torch.int64",
-        ),
-        (
-            None,
-            torch.tensor([0.0, math.nan]),
-            r"reference.*nan.*\(1,\)",
-        ),
-        (
-            None,
-            torch.zeros(3),
-            r"reference.*\(3,\)",
-        ),
-        (
-            None,
-            torch.zeros(2).double(),
-            r"reference.*\bdata",
-        ),
+        (torch.tensor([0.0, math.nan]), r"reference.*nan.*\(1,\)"),
+        (torch.zeros(3), r"reference.*\(3,\)"),
+        (torch.zeros(2).double(), r"reference.*\bdata"),
     ],
 )
-def test_bad_references_of_control_variates_are_refused(posterior, reference, message):
-    posterior = (
-        LinearRegression(INPUTS, TARGETS, batch_size=2)
-        if posterior is None
-        else posterior
-    )
+def test_bad_references_of_control_variates_are_refused(reference, message):
+    posterior = LinearRegression(INPUTS, TARGETS, batch_size=2)
     with pytest.raises(ValueError, match=message):
         control_variates(posterior, reference)

@@ -293,32 +293,8 @@ def test_a_warm_up_factorises_the_mass_once(form, calls):
         (torch.tensor([1.0, -2.0]), r"eigenvalue.*-2\b"),
         (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), r"eigenvalue.*-1\b"),
         (torch.tensor([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
-        (torch.ones(2, 3), r"\bmass.*\(2, 3\)"),
         (torch.ones(2, 2, 2), r"\bmass.*\(2, 2, 2\)"),
-        (torch.ones(0), r"\bmass.*\(0,\)"),
-        (
-            [1.0, 2.0],
-            r"\bmass.*\[1.0, 2.0\].*list",
-        ),
-        (
-            np.ones(2),
-            r"mass.*ndarray",
-        ),
-        (
-            np.float32(1),
-            r"mass.*float32",
-        ),
-        (None, r"\bmass.*None.*NoneType"),
-        ("1", r"\bmass.*'1'.*str"),
-        (True, r"\bmass.*True.*bool"),
-        (
-            torch.tensor([1, 2]),
-            r"mass.*torch\.int64",
-        ),
-        (
-            torch.eye(2, dtype=torch.complex64),
-            r"mass.*torch\.complex64",
-        ),
+        (np.float32(1), r"mass.*float32"),
         (Matrix(torch.tensor([1.0, -2.0])), r"eigenvalue.*-2\b"),
     ],
 )

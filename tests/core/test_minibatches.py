@@ -305,15 +305,6 @@ def test_a_rule_of_the_users_own_is_a_class_with_one_method():
     assert sums == [[-3 * 1.0] * 2, [-3 * 5.0] * 2, [-3 * 9.0] * 2, [-3 * 1.0] * 2]
 
 
-@pytest.mark.parametrize("num_steps", [0, -1, 2.5])
-def test_a_minibatch_is_held_for_a_number_of_steps(num_steps):
-    with pytest.raises(
-        ValueError,
-        match=rf"num_steps.*{num_steps}",
-    ):
-        Held(num_steps)
-
-
 def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minibatches():
     """Over one pass each chain's mean stochastic gradient is the gradient; over as many
     fresh minibatches it has a known variance.
@@ -345,28 +336,6 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
     variance = total**2 / size * (1 - size / total) * x.var() / 4
     fourth = (errors[Fresh].pow(2) - variance).std() / math.sqrt(chains)
     assert abs(errors[Fresh].pow(2).mean() - variance) < 4 * fourth  # false alarm 6e-5
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: Fresh(replacement="no"),
-            r"replacement.*'no'",
-        ),
-        (
-            lambda: Held(2, Passes),
-            r"\brule.*MinibatchRule.*class.*Passes",
-        ),
-        (
-            lambda: Held(2, "passes"),
-            r"\brule.*MinibatchRule.*'passes'",
-        ),
-    ],
-)
-def test_what_is_no_rule_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 PINNED = {

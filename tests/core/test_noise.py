@@ -620,158 +620,44 @@ def run(potential, kind="diagonal", dim=2, **settings):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (
-            lambda: OnlineNoise("diag"),
-            ValueError,
-            r"\bkind.*'diag'",
-        ),
-        (
-            lambda: OnlineNoise(refresh_every=0),
-            ValueError,
-            r"refresh_every.*\b0\b",
-        ),
-        (
-            lambda: OnlineNoise(averaging=1.0),
-            ValueError,
-            r"averaging.*\b1\b",
-        ),
+        (lambda: OnlineNoise(refresh_every=0), r"refresh_every.*\b0\b"),
+        (lambda: OnlineNoise(averaging=1.0), r"averaging.*\b1\b"),
         (
             lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0),
-            ValueError,
             "temperature is 0",
         ),
-        (
-            lambda: friction_for(4.0, 0.1, multiple=1.0),
-            ValueError,
-            r"multiple.*1\.0",
-        ),
-        (
-            lambda: friction_for(4.0, 0.1, multiple=math.inf),
-            ValueError,
-            r"multiple.*inf",
-        ),
-        (
-            lambda: friction_for(4.0, -0.1),
-            ValueError,
-            r"step_size.*-0\.1\b",
-        ),
-        (
-            lambda: friction_for([4.0], 0.1),
-            ValueError,
-            r"noise_variance.*tensor",
-        ),
-        (
-            lambda: OnlineNoise(averaging="0.5"),
-            ValueError,
-            r"averaging.*'0.5'",
-        ),
-        (
-            lambda: friction_for(4.0, 0.1, at_least=-1.0),
-            ValueError,
-            r"at_least.*-1\b",
-        ),
-        (
-            lambda: SGHMC(0.1, 0.1, noise_estimate=0.2),
-            ValueError,
-            r"friction.*noise_estimate",
-        ),
-        (
-            lambda: SGHMC(
-                0.1, 3.0, noise_estimate=torch.tensor([[1.0, 3.0], [3.0, 1.0]])
-            ),
-            ValueError,
-            r"friction.*noise_estimate",
-        ),
+        (lambda: friction_for(4.0, 0.1, multiple=1.0), r"multiple.*1\.0"),
+        (lambda: friction_for(4.0, 0.1, multiple=math.inf), r"multiple.*inf"),
+        (lambda: friction_for(4.0, 0.1, at_least=-1.0), r"at_least.*-1\b"),
+        (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), r"friction.*noise_estimate"),
         (
             lambda: SGHMC(
                 0.1, 1.0, noise_estimate=torch.tensor([[0.9, 0.2], [0.2, 0.9]])
             ),
-            ValueError,
             r"friction.*noise_estimate",
         ),
         (
             lambda: run(POSTERIORS["logistic"](batch_size=1)),
-            ValueError,
             r"one example.*covariance.*2",
-        ),
-        (
-            lambda: run(NoIdea(2)),
-            NotImplementedError,
-            r"NoIdea.*gradient_and_variance_given",
-        ),
-        (
-            lambda: control_variates(
-                POSTERIORS["logistic"](), torch.zeros(3, dtype=DOUBLE)
-            ),
-            ValueError,
-            r"reference.*\(3,\)",
         ),
     ],
 )
-def test_bad_input_is_refused(make, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"potential": None},
-            r"potential.*Potential.*NoneType",
-        ),
-        (
-            {"position": [[0.0, 0.0]]},
-            r"position.*list",
-        ),
-        (
-            {"position": torch.zeros(2, dtype=DOUBLE)},
-            r"position.*\(2,\).*torch.float64",
-        ),
-        (
-            {"position": torch.full((1, 2), math.nan, dtype=DOUBLE)},
-            r"position.*nan.*\(0, 0\)",
-        ),
-        (
-            {"position": torch.zeros(1, 3, dtype=DOUBLE)},
-            r"position has 3, potential has 2",
-        ),
-        (
-            {"position": torch.zeros(1, 2)},
-            r"potential.*position.*\(1, 2\).*torch.float32",
-        ),
-        (
-            {"generator": 0},
-            r"generator.*\b0$",
-        ),
-        (
-            {"kind": "variance"},
-            r"\bkind.*'variance'",
-        ),
-        (
-            {"num_batches": 0},
-            r"num_batches.*\b0\b",
-        ),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_what_no_estimate_can_be_made_of_is_refused(change, message, generator):
-    good = dict(
-        potential=POSTERIORS["logistic"](batch_size=3),
-        position=torch.zeros(1, 2, dtype=DOUBLE),
-        generator=generator,
-    )
-    with pytest.raises(ValueError, match=message):
-        estimate_noise_variance(**(good | change))
-
-
 def test_a_potential_that_does_not_know_its_noise_says_what_to_write(generator):
-    with pytest.raises(
-        NotImplementedError, match=r"NoIdea.*gradient_and_variance_given"
+    for call in (
+        lambda: run(NoIdea(2)),
+        lambda: estimate_noise_variance(NoIdea(2), torch.zeros(1, 2), generator),
     ):
-        estimate_noise_variance(NoIdea(2), torch.zeros(1, 2), generator)
+        with pytest.raises(
+            NotImplementedError, match=r"NoIdea.*gradient_and_variance_given"
+        ):
+            call()
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):

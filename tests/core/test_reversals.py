@@ -205,31 +205,3 @@ def test_which_of_drift_and_kick_is_first_matters_when_the_momentum_is_drawn_afr
     assert float(
         afresh.then(linear_chain(kick_first, one)).stationary_covariance()[0, 0]
     ) == pytest.approx(0.548, abs=0.001)
-
-
-def test_moments_of_the_gradient_are_bounded_by_the_curvature():
-    """E|U'|² ≤ L and E|U'|⁴ ≤ 3L² in one dimension, by quadrature; equality for the
-    Gaussian.
-    """
-    grid = torch.linspace(-60, 60, 200_001, dtype=DOUBLE)
-    energies = {  # name: U, U', L, whether it is the Gaussian
-        "Gaussian": (grid**2, 2 * grid, 2.0, True),
-        "two wells": (
-            0.5 * grid**2 + 2 * torch.cos(grid),
-            grid - 2 * torch.sin(grid),
-            3.0,
-            False,
-        ),
-        "long tails": (torch.log(torch.cosh(grid)), torch.tanh(grid), 1.0, False),
-    }
-    for energy, slope, curvature, equal in energies.values():
-        density = torch.exp(-(energy - energy.min()))
-        density /= density.sum()
-        second, fourth = (
-            float((density * slope**2).sum()) / curvature,
-            float((density * slope**4).sum()) / (3 * curvature**2),
-        )
-        if equal:
-            assert (second, fourth) == pytest.approx((1, 1), rel=1e-9)
-        else:
-            assert second < 0.95 and fourth < 0.95

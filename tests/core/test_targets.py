@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from tests.checks import assert_covariance, z_bound
@@ -82,13 +81,6 @@ def test_gaussian_energy_is_minus_its_log_density():
     )
 
 
-def test_a_gaussian_draws_exact_samples_of_its_law(generator):
-    target = TARGETS["gaussian"]
-    assert_covariance(
-        (target.exact_samples(20_000, generator) - target.mean)[None], target.covariance
-    )
-
-
 @pytest.mark.parametrize(
     "name", [name for name in TARGETS if hasattr(TARGETS[name], "exact_samples")]
 )
@@ -125,17 +117,6 @@ def dense(variance):
         else torch.diag(variance)
         if variance.ndim == 1
         else variance
-    )
-
-
-@pytest.mark.parametrize("kind", VARIANCES)
-def test_noise_has_the_variance_asked_for(kind, generator):
-    noisy = NoisyGradient(Gaussian.standard(2), VARIANCES[kind])
-    position = torch.zeros(20_000, 2)
-    noise = noisy.stochastic_gradient(position, generator)[None]
-    assert_covariance(noise, dense(VARIANCES[kind]).double())
-    assert torch.equal(noisy.gradient(position), position) and torch.equal(
-        noisy.energy(position), torch.zeros(20_000)
     )
 
 
@@ -177,15 +158,6 @@ def test_the_noise_of_a_block_of_steps_is_standard_normal_and_every_step_has_its
     )
 
 
-def test_the_noise_of_one_generator_is_the_same_again():
-    noisy, position = NoisyGradient(DoubleWell(), 4.0), torch.ones(3, 1)
-    first, second = (
-        noisy.stochastic_gradient(position, torch.Generator().manual_seed(5))
-        for _ in range(2)
-    )
-    assert torch.equal(first, second)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -199,59 +171,12 @@ def test_the_noise_of_one_generator_is_the_same_again():
             r"covariance has 2, mean has 3",
         ),
         (
-            lambda: Gaussian([[1.0]]),
-            r"covariance.*list",
-        ),
-        (
-            lambda: Gaussian(torch.eye(2, dtype=torch.int64)),
-            r"covariance.*torch.int64",
-        ),
-        (
-            lambda: Gaussian(torch.eye(2), [0.0, 0.0]),
-            r"\bmean.*list",
-        ),
-        (
-            lambda: Gaussian(torch.eye(2), torch.zeros(2).double()),
-            r"covariance.*torch.float32.*torch.float64",
-        ),
-        (
             lambda: Gaussian(torch.eye(2), torch.tensor([0.0, math.nan])),
             r"\bmean.*nan.*\(1,\)",
         ),
-        (
-            lambda: Gaussian.standard(0),
-            r"\bdim.*\b0\b",
-        ),
-        (
-            lambda: Gaussian.standard(2, "float64"),
-            r"\bdtype.*'float64'",
-        ),
-        (
-            lambda: Gaussian.standard(10**6),
-            r"\bdim is 1,000,000\b.*covariance.*Potential",
-        ),
-        (
-            lambda: Gaussian.correlated("0.5"),
-            r"correlation.*'0.5'",
-        ),
-        (
-            lambda: DoubleWell(1.5),
-            r"\bdim.*\b1\.5\b",
-        ),
+        (lambda: Gaussian.standard(10**6), r"\bdim is 1,000,000\b.*Potential"),
         (lambda: GaussianMixture(variance=0.0), r"variance.*\b0\b"),
-        (
-            lambda: GaussianMixture(variance=torch.ones(2)),
-            r"variance.*tensor",
-        ),
-        (
-            lambda: GaussianMixture(torch.zeros(3)),
-            r"\bmeans.*\(3,\)",
-        ),
-        (lambda: GaussianMixture(torch.zeros(0, 2)), r"means \(0, 2\) is empty"),
-        (
-            lambda: NoisyGradient(DoubleWell, 4.0),
-            r"potential.*Potential.*class.*DoubleWell",
-        ),
+        (lambda: GaussianMixture(torch.zeros(3)), r"\bmeans.*\(3,\)"),
         (
             lambda: NoisyGradient(DoubleWell(), torch.ones(2)),
             r"potential.*\b1\b.*noise_variance.*\b2\b",
@@ -260,20 +185,7 @@ def test_the_noise_of_one_generator_is_the_same_again():
             lambda: NoisyGradient(NoisyGradient(DoubleWell(), 1.0), 4.0),
             r"potential.*exact",
         ),
-        (
-            lambda: NoisyGradient(
-                LinearRegression(torch.ones(4, 1), torch.ones(4), batch_size=2), 4.0
-            ),
-            r"potential.*exact",
-        ),
-        (
-            lambda: NoisyGradient(DoubleWell(), -4.0),
-            r"noise_variance.*negative",
-        ),
-        (
-            lambda: NoisyGradient(DoubleWell(), math.nan),
-            r"noise_variance.*finite",
-        ),
+        (lambda: NoisyGradient(DoubleWell(), -4.0), r"noise_variance.*negative"),
     ],
 )
 def test_bad_input_is_refused(make, message):

@@ -36,21 +36,6 @@ def test_the_first_rounds_are_those_that_others_stored_digit_by_digit(method):
     assert run["error"][-1] == pytest.approx(expected[-1], rel=0.1)
 
 
-def test_without_noise_the_precision_of_the_first_weights_runs_away():
-    drawn = {
-        method: [each[0] for each in stored_run(method)["some"]["precisions"]]
-        for method in ("SGD with momentum", "SGHMC")
-    }
-    assert [round(each) for each in drawn["SGD with momentum"][:5]] == [
-        1,
-        55,
-        83,
-        707,
-        1266,
-    ]
-    assert drawn["SGD with momentum"][-1] > 5_000 and max(drawn["SGHMC"]) < 50
-
-
 def test_a_small_version_runs_and_is_not_run_again(tmp_path, monkeypatch):
     options = Options(
         tmp_path / "nowhere", tmp_path, small=True, seeds=1, progress=False

@@ -107,10 +107,6 @@ def test_it_draws_and_moves_as_the_program_does(name):
     assert port.found["precisions"][0] == [1.0] * 4
 
 
-def test_without_a_batch_left_over_and_with_one_the_first_are_held_out():
-    assert [len(x) for _, x in make(Method()).batches] == [4, 4, 4]
-
-
 def test_a_resume_goes_on_bit_for_bit(tmp_path):
     whole, file = make(Method(0.2, nesterov=True)), tmp_path / "run.pt"
     drive(whole, 6, progress=False)

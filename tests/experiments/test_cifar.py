@@ -2,17 +2,12 @@
 have.
 """
 
-import pytest
 import torch
-from torch import Generator, nn
+from torch import Generator
 
 from booklib.data import Data, scramble, standardise
 from booklib.models.networks import convolutional_network
-from booklib.runs.plans import Cooled, Hamiltonian, Plan, Prior
-from booklib.runs.run import Run
 from experiments import cifar
-from sgmc.minibatches import Fresh
-from sgmc.posteriors import NetworkPosterior
 
 
 def images(generator, examples=40, shape=(3, 8, 8)):
@@ -64,35 +59,3 @@ def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(gener
             torch.empty_like(layer.weight).normal_(generator=numbers) / fan_in**0.5,
         )
         assert layer.bias.abs().max() == 0
-
-
-@pytest.mark.slow
-def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
-    """Against the covariance by enumeration: with n = N - 1 there are N minibatches,
-    and 2,000 looks leave at most 3 % to chance.
-    """
-    monkeypatch.setattr(cifar, "LOOKS", 2_000)
-    train = Data(torch.rand(6, 3, generator=generator), torch.arange(6) % 2)
-    size = {"batch_size": 5, "rounds": 2, "burn_in": 1, "record_every": 1}
-    plan = Plan(
-        Hamiltonian(1e-3, 0.2),
-        Prior(1.0),
-        minibatches=Fresh(),
-        schedule=Cooled(0.5),
-        **size,
-    )
-    run = Run(plan, nn.Linear(3, 2), train, train)
-    run.go(progress=False)
-    position = run.chain.state.position
-    slopes = []
-    for left in range(6):
-        kept = [i for i in range(6) if i != left]
-        part = NetworkPosterior(
-            nn.Linear(3, 2), train.inputs[kept], train.targets[kept], 1e9
-        )
-        slopes.append(6 / 5 * part.gradient(position)[0])
-    # of the weights, before those of the biases
-    variance = torch.stack(slopes).var(0, correction=0)[:6]
-    assert cifar.heat(run)["heat"] == {
-        "weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)
-    }

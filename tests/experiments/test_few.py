@@ -9,7 +9,6 @@ import torch
 
 from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
-from booklib.rivals.thinning import herd, thin
 from booklib.runs.results import score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import few
@@ -17,14 +16,11 @@ from experiments.few import (
     LABELS,
     STUDENTS,
     Judge,
-    choices,
     effective_number,
     one_seed,
-    tune,
 )
 from experiments.fits import Task, predict
 from experiments.study import Prepared
-from sgmc.door.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
@@ -99,24 +95,6 @@ def test_sets_of_networks_are_scored_by_their_average(generator):
     assert alone["disagreement"] == alone["disagreement_on_letters"] == 0
 
 
-def test_what_is_kept_is_what_its_name_says(generator):
-    features = torch.randn(30, 3, generator=generator)
-    draws, gram = Draws(features[:, None]), features @ features.mT
-    ways = choices(draws, gram, 0)
-    assert ways["last"](4)[0].tolist() == [26, 27, 28, 29]
-    assert torch.equal(features[ways["even"](4)[0]], thin(draws, 4).samples[:, 0])
-    assert torch.equal(
-        features[ways["herded"](4)[0]], herd(draws, 4, gram).samples[:, 0]
-    )
-    several = ways["random"](4)
-    assert len(several) == few.REPEATS and all(
-        len(set(each.tolist())) == 4 for each in several
-    )
-    assert torch.equal(
-        choices(draws, gram, 0)["random"](4)[3], several[3]
-    ) and not torch.equal(choices(draws, gram, 1)["random"](4)[3], several[3])
-
-
 def test_the_effective_number_is_that_of_an_autoregression(generator):
     """S/τ with τ = (1 + ρ)/(1 − ρ) = 3, in a thousand coordinates that share it, so
     that their correlations are known to a per cent.
@@ -161,25 +139,3 @@ def test_a_seed_is_two_chains_and_what_is_made_of_the_first(tmp_path):
     assert list(found["students"]) == [*STUDENTS, LABELS] and set(
         found["ways"]["even"]
     ) == {"1", "2", "5"}
-
-
-def test_rates_are_chosen_by_what_a_learner_is_for(tmp_path, monkeypatch):
-    """A student's by its distance from the chain on validation examples; that of the
-    labels by its log loss.
-    """
-    monkeypatch.setattr(few, "STUDENTS", {"student 30": (30, 1)})
-    monkeypatch.setattr(few, "STUDENT_RATES", (1e-5, 0.2))
-    monkeypatch.setattr(few, "LABEL_RATES", (0.2, 1e-5))
-    found = tune(task(tmp_path / "one"), prepared(tmp_path))
-    assert {name: each["rate"] for name, each in found.items()} == {
-        "student 30": 0.2,
-        LABELS: 0.2,
-    }
-    measured = few.predictive_distance
-    # the farther the better
-    monkeypatch.setattr(few, "predictive_distance", lambda *given: -measured(*given))
-    found = tune(task(tmp_path / "two"), prepared(tmp_path))
-    assert {name: each["rate"] for name, each in found.items()} == {
-        "student 30": 1e-5,
-        LABELS: 0.2,
-    }

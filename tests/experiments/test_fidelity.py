@@ -11,7 +11,6 @@ from torch import Generator
 
 from booklib.data import Data
 from booklib.scores.fidelity import (
-    agreement,
     bin_mixtures,
     error_floor,
     predictive_distance,
@@ -19,16 +18,12 @@ from booklib.scores.fidelity import (
 from experiments import fidelity
 from experiments.fidelity import (
     Problem,
-    assess,
     gauss_newton,
     look_at,
     methods,
-    predict,
     reference,
 )
-from experiments.fits import Task
 from experiments.study import Options, Prepared
-from sgmc.door.draws import Draws
 from sgmc.predictions import function_space_rhat
 
 
@@ -185,67 +180,6 @@ def test_the_curvature_of_a_network_without_hidden_units_is_the_hessian(make, tm
     torch.testing.assert_close(
         gauss_newton(posterior, position), hessian.double(), rtol=1e-4, atol=1e-3
     )
-
-
-def test_laplace_draws_have_the_curvature_of_their_mode(tmp_path, monkeypatch):
-    """Whitened by its root they are standard normal: a z-test of the mean of 400·15
-    squares.
-    """
-    problem = replace(classes(tmp_path), layers=(4, 3))
-    task = Task(problem.posterior(10), 12, 400, 0, tmp_path / "fit", False)
-    draws = fidelity.curve(task, rate=0.1)
-    mode = fidelity.neighbours.descend(task, rate=0.1).samples[-1]
-    root = torch.linalg.cholesky(gauss_newton(task.posterior, mode[0]))
-    squares = ((draws.samples[:, 0] - mode).double() @ root).square()
-    z = (squares.mean() - 1) / (squares.std() / squares.numel() ** 0.5)
-    assert abs(float(z)) < 4 and draws.samples.shape == (400, 1, 15)
-
-
-@pytest.mark.parametrize("make", [line, classes])
-def test_a_fit_is_measured_against_the_reference(make, tmp_path):
-    """Against the same by hand; draws of the reference's own chains are at distance
-    zero.
-    """
-    problem = make(tmp_path)
-    task = Task(problem.posterior(10), 12, 6, 0, tmp_path / "fit", False)
-    draws = Draws(
-        0.5
-        * torch.randn(8, 1, task.posterior.dim, generator=Generator().manual_seed(1))
-    )
-    exact = problem.cells(
-        predict(
-            task.posterior,
-            torch.randn(5, task.posterior.dim, generator=Generator().manual_seed(2)),
-            problem.prepared.test.inputs,
-        )
-    )
-    found = assess(problem, exact, draws, task, problem.prepared)
-    singles = torch.stack(
-        [
-            task.posterior.predict(one, problem.prepared.test.inputs)[0]
-            for one in draws.samples
-        ]
-    )
-    averaged = problem.cells(singles)
-    # Many networks at once round otherwise than one after the other.
-    assert found["networks"] == 8
-    assert found["scores"] == pytest.approx(
-        problem.scores(singles, problem.prepared.test.targets), abs=2e-6
-    )
-    assert found["total_variation"] == pytest.approx(
-        predictive_distance(averaged, exact), abs=1e-6
-    )
-    assert found["spread"] == pytest.approx(
-        float(singles.double().var(0, correction=0).mean().sqrt()), abs=1e-6
-    )
-    assert ("agreement" in found) == ("auroc" in found) == (not problem.is_regression)
-    if not problem.is_regression:
-        assert found["agreement"] == pytest.approx(
-            agreement(averaged, exact), abs=1e-6
-        ) and list(found["auroc"]) == ["noise"]
-    assert assess(problem, averaged, draws, task, problem.prepared)[
-        "total_variation"
-    ] == pytest.approx(0, abs=1e-7)
 
 
 @pytest.mark.slow

@@ -7,10 +7,9 @@ import torch
 
 from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
-from booklib.rivals import laplace
 from booklib.runs.results import ExperimentError, score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
-from experiments import neighbours, renyi, weights
+from experiments import neighbours, renyi
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.study import Options, Prepared
 from sgmc.door.draws import Draws
@@ -103,32 +102,6 @@ def test_every_neighbour_takes_its_rounds_and_no_more(name, tmp_path, monkeypatc
     assert budget - spare <= sum(taken) - looks <= budget, (sum(taken), budget)
     again = method(given, **settings[0])  # from its file
     assert torch.equal(again.samples, draws.samples)
-
-
-def test_a_last_layer_is_drawn_about_its_mode(tmp_path):
-    """Its mode given the other layers, and the Hessian that the energy of all weights
-    has in these coordinates.
-    """
-    given = task(tmp_path, rounds=60)
-    draws = neighbours.curve(given, rate=0.1)
-    mode, posterior = (
-        neighbours.descend(given, rate=0.1).samples[-1],
-        posterior_of(prepared(tmp_path).train, None),
-    )
-    for _ in range(20):  # Newton's method
-        hessian = torch.autograd.functional.hessian(
-            lambda head: posterior.energy(torch.cat([mode[0, :35], head])[None])[0],
-            mode[0, 35:],
-        )
-        mode = mode.clone()
-        mode[0, 35:] -= torch.linalg.solve(hessian, posterior.gradient(mode)[0, 35:])
-    exact = laplace(
-        posterior, mode, given.num_networks, coordinates=torch.arange(35, 59), seed=0
-    )
-    assert torch.equal(draws.samples[..., :35], exact.samples[..., :35])
-    deviation = hessian.inverse().diagonal().sqrt()
-    # what 500 steps of Adam leave
-    assert ((draws.samples - exact.samples)[..., 35:] / deviation).abs().max() < 0.1
 
 
 def made_up(scores):
@@ -264,15 +237,3 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
     torch.testing.assert_close(
         wrong.energy_given(position, indices), few.energy(position)
     )
-
-
-def test_small_experiments_are_prepared_on_the_digits(tmp_path):
-    given = Options(tmp_path, tmp_path, small=True)
-    for module in (neighbours, weights, renyi):
-        data = module.prepare(given)
-        assert [
-            len(part.targets) for part in (data.train, data.validation, data.test)
-        ] == [3200, 800, 1000]
-        assert data.folder == tmp_path / f"{module.__name__.split('.')[1]}-small"
-    assert list(neighbours.prepare(given).others) == ["letters"]
-    assert float(weights.prepare(given).train.inputs.max()) == pytest.approx(255 / 126)

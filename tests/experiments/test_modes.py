@@ -110,25 +110,6 @@ def test_what_is_measured_of_exact_draws():
         )
 
 
-def test_what_is_measured_of_draws_by_hand():
-    # 0.6 is 3.5 standard deviations
-    inner, outer = GRID[:3], GRID[:3] + torch.tensor([0.6, 0.0])
-    found = measure(torch.cat([inner.repeat(100, 1), outer])[:, None])
-    assert found["found"] == {"any": 3, "0.1 %": 3, "1 %": 3}
-    assert found["mass"] == [pytest.approx(1 / 3, abs=1e-5)] * 3 + [0.0] * 22
-    assert found["modes_tv"] == pytest.approx(22 / 25, abs=1e-5)
-    # too much in three innermost rings
-    assert found["cells_tv"] == pytest.approx(3 * (100 / 303 - 1 / 100), abs=1e-5)
-    assert found["variance"] == pytest.approx(3 * 0.36 / 303 / 2, abs=1e-6)
-    rare = measure(
-        torch.cat([GRID[:1].repeat(996, 1), GRID[1:2].repeat(3, 1), outer[:1]])[:, None]
-    )
-    assert rare["found"] == {"any": 2, "0.1 %": 2, "1 %": 1}
-    assert measure(outer[:, None])["found"]["any"] == 0
-    # 2.9 standard deviations
-    assert measure((GRID[:3] + torch.tensor([0.0, 0.5]))[:, None])["found"]["any"] == 3
-
-
 @pytest.fixture
 def small(monkeypatch):
     kept = {name: METHODS[name] for name in ("SGLD", "cSGLD", "SGHMC")}
@@ -157,11 +138,3 @@ def test_what_is_stored(tmp_path, small):
         == min(tuning, key=lambda row: row["cells_tv"])["settings"]
     )
     json.dumps(result, allow_nan=False)
-
-
-def test_every_method_takes_the_steps_that_it_may():
-    start = starts(range(1))
-    for name, (method, choices) in METHODS.items():
-        samples = method(start, 600, 0, **choices[0])
-        assert samples.shape[1:] == (5, 2) and 100 <= len(samples) <= 600, name
-        assert samples.isfinite().all()

@@ -8,16 +8,11 @@ import pytest
 import torch
 
 from booklib.data import Data
-from booklib.runs.plans import Hamiltonian, Plan, Prior
-from booklib.runs.predictions import drawn_by_round
-from booklib.runs.run import Run
 from experiments import (
     EXPERIMENTS,
     comparison,
-    fashion_reported,
     load,
     noise,
-    steps,
 )
 from experiments.study import Options, Prepared, part
 from sgmc.minibatches import Fresh
@@ -73,22 +68,6 @@ def test_small_versions_run_keep_apart_and_go_on(name, options, monkeypatch):
         assert run["gradient_evaluations"] == steps and run["networks_averaged"] == 2
 
 
-def test_m_steps_a_sample_are_m_samples_of_one_step(options):
-    """Without fresh momentum m only thins: the same chain, with a prediction every m-th
-    time.
-    """
-    prepared = steps.prepare(options)
-    kernel, size = Hamiltonian(1e-6, 0.01, num_steps=3), {"burn_in": 1}
-    three = Plan(kernel, Prior(1.0), rounds=2, **size)
-    plans = [three, three.but(num_steps=1, rounds=6)]
-    runs = [
-        Run(plan, prepared.network(), prepared.train, prepared.test) for plan in plans
-    ]
-    results = [run.go(progress=False) for run in runs]
-    assert torch.equal(runs[0].chain.state.position, runs[1].chain.state.position)
-    assert [result["gradient_evaluations"] for result in results] == [48, 48]
-
-
 def test_a_share_of_the_coordinates_is_clipped_and_the_momentum_has_a_temperature():
     """With nearly no friction there is room in no coordinate that the data reach, step
     after step; with much there is in all.
@@ -104,19 +83,3 @@ def test_a_share_of_the_coordinates_is_clipped_and_the_momentum_has_a_temperatur
     zero = make(plan)
     zero.go(progress=False)
     assert "clipped" not in noise.look(zero)
-
-
-def test_a_drawn_class_is_wrong_as_often_as_the_right_one_is_improbable(options):
-    prepared = fashion_reported.EXPERIMENT.prepare(options)
-    train, test = (part(data, slice(None, None, 20)) for data in prepared[:2])
-    [plan] = fashion_reported.settings(prepared, small=True)["SGD"]
-    plan = plan.but(rounds=5, burn_in=1, keep_every=2)
-    run = Run(plan, prepared.network(), train, test)
-    run.go(progress=False)
-    found = drawn_by_round(run)
-    assert found["round"] == [3, 5]
-    generator, last = torch.Generator().manual_seed(0), run.last.float()
-    drawn = torch.multinomial(last, 4_000, replacement=True, generator=generator)
-    wrong = float((drawn != test.targets[:, None]).double().mean())
-    error = 4.5 * 0.5 / (len(test.targets) * 4_000) ** 0.5
-    assert found["error"][-1] == pytest.approx(wrong, abs=error)

@@ -3,11 +3,10 @@
 import math
 from collections import Counter
 
-import pytest
 import torch
 
 from experiments import program_trees
-from experiments.program_trees import LIMIT, ProgramTrees
+from experiments.program_trees import ProgramTrees
 from sgmc.targets import Gaussian
 
 BOWL = Gaussian.standard(1)
@@ -59,38 +58,6 @@ def test_the_second_half_replaces_the_first_and_its_weights_choose_inside():
     for theta, share in expected.items():
         error = math.sqrt(share * (1 - share) / number)
         assert abs(found[theta] / number - share) < 5 * error
-
-
-def test_too_much_energy_cuts_a_half_off_and_the_tree_goes_on():
-    """The remembered energy is too low: every state diverges, so that a half is one
-    step, and is chosen all the same.
-    """
-    for state, info in grown(20, energy=-2 * LIMIT, max_depth=3):
-        size = int(info.num_gradients)
-        assert info.diverged and size == int(info.depth) <= 3
-        ends = [path(way, 3)[:size] for way in (1, -1)]
-        assert any(
-            float(state.position) == pytest.approx(theta)
-            for end in ends
-            for theta, _ in end
-        )
-    assert not any(info.diverged for _, info in grown(20))
-
-
-def test_all_trees_start_with_one_momentum_unless_it_is_drawn_afresh():
-    generator = torch.Generator().manual_seed(1)
-    for every, changes in ((None, []), (3, [3, 6])):
-        kernel = ProgramTrees(0.01, 0.3, resample_every=every)
-        state = kernel.init(BOWL, torch.zeros(1, 1), generator)
-        found = []
-        for number in range(1, 7):
-            before = state.momentum
-            state, _ = kernel.step(BOWL, state, generator)
-            if float(state.momentum) != float(before):
-                found.append(number)
-        assert found == changes
-        assert state.num_trees == 6
-        assert torch.equal(state.energy, BOWL.energy(state.position))
 
 
 def test_the_temperature_scales_the_noise(monkeypatch):

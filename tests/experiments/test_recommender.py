@@ -7,21 +7,17 @@ import json
 import pytest
 import torch
 
-from booklib.models.factorisation import MatrixFactorisation
 from experiments import recommender
 from experiments.recommender import (
-    Average,
     Prediction,
     descend,
     gibbs,
     made_up,
     measure,
     parts,
-    scaled_kernel,
     walk,
 )
 from experiments.study import CACHE, Options
-from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh
 
 
@@ -55,49 +51,6 @@ def test_every_rating_is_tested_once_and_validation_sees_no_test(prepared):
         assert len(held_back) == 48 and torch.equal(
             torch.cat([held_back, learnt]), train
         )
-
-
-@pytest.mark.parametrize("hamiltonian", [True, False])
-def test_minibatches_bring_the_share_of_the_noise_that_is_asked_for(
-    hamiltonian, prepared
-):
-    """½ηV or ½εV, with V the known noise, is the share of what the mass, or the
-    friction, has room for, in the loudest row.
-    """
-    posterior = task_of(prepared, *parts(prepared, 0), passes=1, seed=0).posterior
-    kernel = scaled_kernel(posterior, 0.25, hamiltonian)
-    noise = (
-        posterior.num_examples / posterior.batch_size - 1
-    ) * posterior.information()
-    assert isinstance(kernel, SGHMC if hamiltonian else SGLD)
-    assert torch.equal(kernel.mass, posterior.information() + posterior.prior.value)
-    room = kernel.friction if hamiltonian else kernel.mass
-    brought = 0.5 * kernel.step_size * noise
-    share = float((brought / room).max())
-    assert 0.2 < share <= 0.25  # the prior, which is not noisy, has a part in the mass
-    extra = kernel.noise_estimate - brought
-    assert extra.min() >= 0 and float((extra / room).max()) < (
-        kernel.step_size**2 if hamiltonian else 1e-6
-    )
-
-
-def test_a_prediction_averages_and_adds_the_variances(prepared):
-    task = task_of(prepared, *parts(prepared, 0), passes=1, seed=0)
-    average, values = Average(task), []
-    for number, noise in enumerate((1.0, 4.0, 2.0)):
-        position = torch.randn(
-            1, task.posterior.dim, generator=torch.Generator().manual_seed(number)
-        )
-        posterior = task.posterior.given(
-            dict.fromkeys(MatrixFactorisation.names, 1.0) | {"noise": noise}
-        )
-        average.add(position, posterior)
-        values.append(posterior.predict(position, task.users, task.items)[0].double())
-    values, found = torch.stack(values), average.prediction()
-    torch.testing.assert_close(found.means, values.mean(0))
-    torch.testing.assert_close(
-        found.stds, (values.var(0, correction=0) + (1 + 1 / 4 + 1 / 2) / 3).sqrt()
-    )
 
 
 def test_what_is_measured(prepared):

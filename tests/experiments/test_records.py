@@ -4,9 +4,6 @@ numbers of a summary.
 
 import itertools
 
-import pytest
-
-from booklib.runs import run as run_module
 from booklib.runs import trees as tree_runs
 from booklib.runs.results import RESULTS, read_result
 from experiments import (
@@ -14,34 +11,6 @@ from experiments import (
     renyi,
     sgnuts,
 )
-from tests.booklib.runs.test_runs import PLANS, make
-
-SGD = PLANS["SGD"]
-
-
-def test_seconds_are_of_the_clock_and_of_the_processor(monkeypatch):
-    """Two clocks that are made up: between two looks ten seconds pass, of which the
-    processor worked for one.
-    """
-    monkeypatch.setattr(run_module.time, "monotonic", itertools.count(0, 10).__next__)
-    monkeypatch.setattr(run_module.time, "process_time", itertools.count(0, 1).__next__)
-    run = make(SGD.but(burn_in=0))
-    run.advance()
-    result = run.result()
-    # the walk is the first part of a round
-    assert (result["seconds"], result["processor_seconds"], run.walking_seconds) == (
-        10,
-        2,
-        1,
-    )
-
-
-def test_the_length_of_a_curve_is_the_square_of_the_weights():
-    run = make(SGD.but(record_every=1))
-    run.advance()
-    assert run.curve["length"] == [
-        pytest.approx(float(run.chain.state.position.square().sum()), rel=1e-4)
-    ]
 
 
 def test_the_table_of_sgnuts_has_the_burn_ins_of_the_report_and_the_lengths_of_the_stored_runs():

@@ -51,17 +51,6 @@ def test_a_look_measures_spread_and_length(prepared):
     assert set(alone["spread"].values()) == {0.0}
 
 
-def test_the_spread_is_a_root_mean_square(prepared):
-    """Half of the first tensor spreads by 0.1, and half by 0.7: the root mean square is
-    0.5, and the mean 0.4.
-    """
-    apart = torch.zeros(79_510)
-    apart[:39_200], apart[39_200:78_400] = 0.1, 0.7
-    seen = measured([-apart, 0 * apart, apart], prepared)
-    assert seen["spread"]["0.weight"] == pytest.approx(0.5, rel=1e-4)
-    assert seen["length"]["0.weight"] == pytest.approx(0.5 * (2 / 3) ** 0.5, rel=1e-4)
-
-
 def test_the_entropy_is_that_of_the_average_and_not_the_mean_of_entropies(prepared):
     """Two networks, each sure of another class: their average has the entropy log 2,
     and each of them none.

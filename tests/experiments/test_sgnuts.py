@@ -14,8 +14,7 @@ from booklib.runs.plans import Hamiltonian, Plan, Prior
 from booklib.runs.trees import TreeRun
 from booklib.scores.prediction import error_rate, log_score
 from experiments import sgnuts
-from experiments.study import Options, Prepared
-from sgmc.door.running import drive
+from experiments.study import Prepared
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 
@@ -118,19 +117,6 @@ def test_a_round_is_so_many_gradients_whatever_the_trees():
     )
 
 
-def test_weights_of_pixels_without_data_are_the_thermometer():
-    run = tree_run(PLAN)
-    positions = made_up_walk(run, [96])
-    curve = run.go(progress=False)["curve"]
-    weights = positions[96][0, :24].view(4, 6)[:, 2]
-    assert curve["temperature"][-1] == pytest.approx(
-        float(weights.square().mean()), rel=1e-5
-    )
-    assert curve["length"][-1] == pytest.approx(
-        float(positions[96].square().sum()), rel=1e-5
-    )
-
-
 @pytest.mark.parametrize("start", ["prior", "fan-in"])
 @pytest.mark.parametrize("method", ALL)
 def test_every_method_runs_and_counts_its_gradients(method, start):
@@ -143,63 +129,3 @@ def test_every_method_runs_and_counts_its_gradients(method, start):
         result["trees"] > 0
     ) == method.startswith("SGNUTS")
     assert 0 < result["entropy"][1] <= result["entropy"][0] < 2.31
-
-
-def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
-    """With steps that take seven gradients and 14 milliseconds of a clock that is made
-    up.
-    """
-    clock = [0.0]
-
-    def step(walk):
-        walk.num_gradients += 7
-        clock[0] += 0.014
-
-    monkeypatch.setattr(sgnuts.Chain, "step", step)
-    monkeypatch.setattr(sgnuts.time, "process_time", lambda: clock[0])
-    measured = sgnuts.costs([ALL["SGHMC"], PLAN], PREPARED, "cpu", 2)
-    assert measured == {
-        "gradient": [0, 0],
-        "SGHMC": pytest.approx([2, 2]),
-        "SGNUTS": pytest.approx([2, 2]),
-    }
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
-    def contents(run):
-        result = run.go(progress=False)
-        del result["processor_seconds"], result["curve"]["processor_seconds"]
-        for line in result["after"]:
-            del line["processor_seconds"]
-        return result
-
-    path = tmp_path / "run.pt"
-    whole, part = (
-        tree_run(ALL["SGNUTS, then SGHMC"]),
-        tree_run(ALL["SGNUTS, then SGHMC"], path=path),
-    )
-    for rounds in (2, 7):  # before and after the change of kernel
-        drive(part, rounds, checkpoint=part.checkpoint, progress=False)
-        part = tree_run(ALL["SGNUTS, then SGHMC"], path=path)
-    resumed = contents(part)
-    assert resumed == contents(whole) and torch.equal(
-        part.chain.state.position, whole.chain.state.position
-    )
-
-
-def test_finished_runs_are_read_and_others_are_run_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(sgnuts, "settings", lambda small: [PLAN, ALL["SGHMC"]])
-    prepared, options = (
-        {"MNIST": PREPARED._replace(folder=tmp_path)},
-        Options(tmp_path, tmp_path, seeds=1, progress=False),
-    )
-    [*_, whole] = sgnuts.run(options, prepared)
-    # as if the experiment had been killed before the second run
-    (tmp_path / "MNIST-SGHMC-0.pt").unlink()
-    [*_, again] = sgnuts.run(options, prepared)
-    assert again["runs"]["MNIST"]["SGNUTS"] == whole["runs"]["MNIST"]["SGNUTS"]
-    one, other = (result["runs"]["MNIST"]["SGHMC"][0] for result in (whole, again))
-    assert (
-        one["average"] == other["average"]
-        and one["curve"]["length"] == other["curve"]["length"]
-    )

@@ -2,12 +2,10 @@
 chosen, that each method is run alone and all are put together, and what they look at.
 """
 
-import itertools
 import json
 
 import pytest
 import torch
-from scipy import stats
 
 from booklib.runs.results import RESULTS, read_result
 from experiments import (
@@ -112,30 +110,3 @@ def test_the_learned_precisions_are_the_means_of_the_stored_ones():
     assert drawn.mean(0).tolist() == pytest.approx(
         uncertainty_control.LEARNED, rel=0.003
     )
-
-
-def errors(result: dict, method: str, use: str) -> list[float]:
-    return [run[use]["error"] for run in result["methods"][method]["runs"]]
-
-
-def test_seeds_on_an_accelerator_agree_with_those_on_a_processor():
-    """By Bonferroni's rule; a right result fails with a probability of 0.05."""
-    new, values = read_result(RESULTS / "mnist_more.json"), []
-    for old in map(read_result, (RESULTS / "mnist.json", RESULTS / "falling.json")):
-        for method, use in itertools.product(old["methods"], ("last", "average")):
-            both = errors(new, method, use), errors(old, method, use)
-            values.append(stats.ttest_ind(*both, equal_var=False).pvalue)
-    assert len(values) == 12 and min(values) > 0.05 / len(values)
-
-
-def test_the_new_seeds_decide_the_paper_s_four_comparisons():
-    """By the rule of the experiment, all four by Holm's: the samplers err less."""
-    result, values = read_result(RESULTS / "mnist_more.json"), []
-    for sampler, optimiser in mnist_more.GAPS:
-        both = errors(result, sampler, "average"), errors(result, optimiser, "last")
-        assert [len(each) for each in both] == [15, 15]
-        paired, alone = stats.ttest_rel(*both), stats.ttest_ind(*both, equal_var=False)
-        assert paired.statistic < 0
-        values.append(max(paired.pvalue, alone.pvalue))
-    for rank, value in enumerate(sorted(values)):
-        assert value < mnist_more.LEVEL / (len(values) - rank)

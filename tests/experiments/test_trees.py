@@ -127,21 +127,6 @@ def test_the_hybrid_holds_its_trees_minibatches_and_draws_fresh_ones_after_them(
     assert after.step_size == pytest.approx(1e-3**0.5)
 
 
-def test_an_epoch_of_the_program_begins_with_the_energy_of_all_data():
-    plan = trees_program.settings(True)[0].but(batch_size=5, rounds=16)
-    chain, seen = epoch_run(plan).chain, []
-
-    def step():
-        seen.append(float(chain.state.energy))
-        chain.state = chain.state._replace(energy=torch.zeros(1))
-
-    chain.step = step
-    for _ in range(16):
-        chain.round()
-    energy = float(chain.posterior.energy(chain.state.position))
-    assert seen == [energy, *[0.0] * 7, energy, *[0.0] * 7]
-
-
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
     def without_clocks(run):
         result = run.go(progress=False)

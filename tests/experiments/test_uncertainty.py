@@ -8,10 +8,7 @@ import torch
 from booklib.data import Data
 from booklib.models.networks import multilayer_perceptron
 from booklib.runs.predictions import turned
-from booklib.runs.results import ExperimentError, score
-from booklib.scores.prediction import (
-    predictive_entropy,
-)
+from booklib.runs.results import ExperimentError
 from experiments import uncertainty
 from experiments.comparison import run_file
 from sgmc.door.running import drive
@@ -77,29 +74,3 @@ def test_networks_that_disagree_about_letters_alone_tell_them_apart_by_that():
         "entropy"
     ]
     assert look["letters"]["auroc_disagreement"] == 0 == look["letters"]["auroc"]
-
-
-def test_the_digits_are_turned_before_they_are_looked_at(generator):
-    """A bar that lies is right, and one that stands is wrong: the networks that tell
-    them apart are wrong after a quarter turn.
-    """
-    images = torch.zeros(40, 28, 28)
-    images[:, 13:15, 2:26] = 1
-    digits = Data(images.flatten(1), torch.zeros(40, dtype=torch.int64))
-    position = torch.zeros(1, 7850)
-    position[0, :784], position[0, 784:1568] = (
-        images[0].flatten(),
-        images[0].T.flatten(),
-    )
-    posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    rows = uncertainty.look(posterior, position, digits, {})["turned"]
-    assert rows[0]["error"] == 0 and rows[uncertainty.ANGLES.index(90)]["error"] == 1
-    expected = posterior.predict(position, images.rot90(1, (1, 2)).flatten(1))[
-        0
-    ].double()
-    assert rows[-1]["log_loss"] == pytest.approx(
-        score(expected, digits.targets)["log_loss"], abs=1e-5
-    )
-    assert rows[-1]["entropy"] == pytest.approx(
-        float(predictive_entropy(expected).mean()), abs=1e-5
-    )

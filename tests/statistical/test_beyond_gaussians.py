@@ -13,9 +13,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 from scipy.integrate import cumulative_trapezoid
-from scipy.sparse.linalg import spsolve
 
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
@@ -117,27 +115,6 @@ def drift_kick(potential, step_size, friction, noise, old_position=False):
         )
 
     return mean, lambda middle: step_size * noise(middle).sqrt()
-
-
-def midpoint_friction(potential, step_size, friction):
-    """m and s of the kicks of the palindromic step with M = 1 and a friction C(y) that
-    may follow the position, S = 2εC(y).
-    """
-
-    def mean(old, middle):
-        share = 0.5 * step_size * friction(middle)
-        return middle + (
-            (1 - share) * (middle - old) - step_size**2 * slope(potential, middle)
-        ) / (1 + share)
-
-    def std(middle):
-        return (
-            step_size
-            * (2 * step_size * friction(middle)).sqrt()
-            / (1 + 0.5 * step_size * friction(middle))
-        )
-
-    return mean, std
 
 
 def slope(potential, at):
@@ -293,95 +270,6 @@ def test_algorithm_2_and_the_palindromic_step_have_order_two_on_a_target_that_is
     assert abs(math.log2(old[1] / old[2]) - 1) < 0.25
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("step_size", [0.2, 0.1])
-def test_the_leading_term_of_the_bias_is_that_of_the_formula(step_size):
-    # Relative to the leading term the rest is of order ε², once the mass is the
-    # palindromic one, 1 − ½εC.
-    law, truth = no_noise_law(step_size), true_mean(Valley(), square)
-    palindromic, algorithm_2 = leading_bias(
-        FRICTION, mass=1 - 0.5 * step_size * FRICTION
-    )
-    assert (
-        abs((law.mean(square) - truth) / (step_size**2 * algorithm_2) - 1)
-        < 4 * step_size**2
-    )
-    assert (
-        abs((law.mean_between(square) - truth) / (step_size**2 * palindromic) - 1)
-        < 4 * step_size**2
-    )
-
-
-def leading_bias(friction, mass):
-    """The coefficients of ε² in the bias of θ² on the valley, palindromic and Algorithm
-    2: thm-leading-bias of the appendix.
-    """
-    solution = UnderdampedSolution(friction, mass)
-    scale = 1 / math.sqrt(mass)
-    second = 2 / np.cosh(solution.grid) ** 2 + 0.5
-    third = -4 * np.tanh(solution.grid) / np.cosh(solution.grid) ** 2
-    # E[w³φ] over w, at each θ
-    cubic = math.sqrt(6) * solution.levels[3] + 3 * solution.levels[1]
-    palindromic = scale**2 / 8 * solution.average(
-        second * (solution.grid**2 - solution.average(solution.grid**2))
-    ) - scale**3 / 12 * solution.average(third * cubic)
-    return palindromic, palindromic + scale**2 / 8 * 2
-
-
-class UnderdampedSolution:
-    """The solution φ of −ℒφ = θ² − ∫θ²dπ on the valley: φ = Σₖφₖ(θ)hₖ(w), with
-    normalised Hermite polynomials of w = √M v.
-    """
-
-    def __init__(self, friction, mass=1.0, levels=16, points=501, half_width=8.0):
-        self.grid = np.linspace(-half_width, half_width, points)
-        energy = 2 * np.log(np.cosh(self.grid)) + self.grid**2 / 4
-        self.density = np.exp(-energy) / np.exp(-energy).sum()
-        width = self.grid[1] - self.grid[0]
-        derivative = sparse.diags(
-            [1 / 12, -8 / 12, 8 / 12, -1 / 12], [-2, -1, 1, 2], shape=(points, points)
-        ).tolil()
-        one_sided = np.array([[-25, 48, -36, 16, -3], [-3, -10, 18, -6, 1]]) / 12
-        derivative[:2], derivative[-2:] = 0, 0
-        derivative[:2, :5], derivative[-2:, -5:] = one_sided, -one_sided[::-1, ::-1]
-        derivative = (derivative / width).tocsr()
-        force = sparse.diags(2 * np.tanh(self.grid) + self.grid / 2)
-        scale = 1 / math.sqrt(mass)
-        rows = [[None] * levels for _ in range(levels)]
-        for k in range(levels):
-            rows[k][k] = -friction / mass * k * sparse.identity(points)
-            if k > 0:
-                rows[k][k - 1] = scale * math.sqrt(k) * derivative
-            if k < levels - 1:
-                rows[k][k + 1] = scale * math.sqrt(k + 1) * (derivative - force)
-        right = np.zeros(points * levels + 1)
-        right[:points] = -(self.grid**2 - self.average(self.grid**2))
-        weights = np.zeros((1, points * levels))
-        weights[0, :points] = self.density
-        system = sparse.bmat(
-            [[sparse.bmat(rows), (weights > 0).T.astype(float)], [weights, None]]
-        ).tocsc()
-        self.levels = spsolve(system, right)[:-1].reshape(levels, points)
-
-    def average(self, values):
-        return float((self.density * values).sum())
-
-
-def test_on_a_cubic_energy_the_work_has_a_remainder_that_is_even_in_time():
-    # With U = θ³/6, ∇³U = 1: W − G(z') + G(z) = −ε³(v³ + v'³)/24 without any error, the
-    # expansion of thm-leading-bias.
-    y, before, after = np.random.default_rng(0).normal(size=(3, 1_000))
-    step_size = 0.4
-    old, new = y - 0.5 * step_size * before, y + 0.5 * step_size * after
-    work = new**3 / 6 - old**3 / 6 - 0.5 * y**2 * (new - old)
-    remainder = work - step_size**2 / 8 * (new * after**2 - old * before**2)
-    assert np.allclose(
-        remainder, -(step_size**3) / 24 * (before**3 + after**3), rtol=0, atol=1e-12
-    )
-    # With v' twice it would be wrong by more than the noise of a kick allows.
-    assert np.abs(remainder + step_size**3 / 12 * after**3).max() > 1e-3
-
-
 def growth(step_size, friction, curvatures):
     """By how much a palindromic step with the mass 1 − ½εC multiplies the distance of
     two chains with the same noise, |x|² + |x + 2w/C|², at worst: lem-convex-contraction.
@@ -413,103 +301,6 @@ def test_two_chains_with_the_same_noise_approach_each_other_on_convex_energies(
 
 
 # Noise that depends on the position
-
-
-def loudness(middle):
-    """V(θ) = 8θ²/(1 + θ²), by which the gradient is noisier away from the mode."""
-    return 8 * middle**2 / (1 + middle**2)
-
-
-@pytest.mark.slow
-def test_noise_that_depends_on_the_position_adds_the_bias_of_the_formula_to_first_order():
-    # ½ε∫V ∂²φ/∂r² dπ, where no estimate is taken away: eq-local-noise of the appendix.
-    solution = UnderdampedSolution(FRICTION)
-    predicted = 0.5 * solution.average(
-        loudness(solution.grid) * math.sqrt(2) * solution.levels[2]
-    )
-    slopes = []
-    for step_size in (0.2, 0.1):
-        # A little of the noise against none: what is not linear in V, and the bias of
-        # the step itself, drop out.
-        noise = 2 * step_size * FRICTION
-        law = PairLaw(
-            *drift_kick(
-                Valley(),
-                step_size,
-                FRICTION,
-                lambda y, h=step_size, s=noise: s + 0.01 * h**2 * loudness(y),
-            ),
-            5.5,
-            Valley().energy,
-        )
-        slopes.append(
-            (law.mean(square) - no_noise_law(step_size).mean(square))
-            / (0.01 * step_size)
-        )
-    extrapolated = 2 * slopes[1] - slopes[0]
-    assert abs(extrapolated / predicted - 1) < 0.04
-    # It is no temperature: with the average noise in its place the bias would be
-    # another one.
-    average = (
-        solution.average(loudness(solution.grid))
-        * solution.average(math.sqrt(2) * solution.levels[2])
-        * 0.5
-    )
-    assert abs(average / predicted - 1) > 0.1
-
-
-def test_friction_that_follows_the_noise_has_no_bias_of_first_order():
-    # C(y) = C + ½εV(y) with S = 2εC(y): detailed balance up to the flip, up to the
-    # work, whatever V is.
-    truth, biases = true_mean(Valley(), square), []
-    for step_size in (0.4, 0.2):
-        law = PairLaw(
-            *midpoint_friction(
-                Valley(),
-                step_size,
-                lambda y, h=step_size: FRICTION + 0.5 * h * loudness(y),
-            ),
-            6.0,
-            Valley().energy,
-        )
-        biases.append(law.mean_between(square) - truth)
-    assert abs(math.log2(biases[0] / biases[1]) - 2) < 0.35
-
-
-def test_the_reversal_up_to_the_work_holds_with_friction_that_depends_on_the_position():
-    # log[e^{−H(z)}P(z, z') / e^{−H(z')}P(Fz', Fz)] = W at random pairs, to rounding;
-    # not with noise that does not follow the friction.
-    generator = generator_of(5)
-    y, r, new_r = torch.randn(3, 200, generator=generator, dtype=DOUBLE)
-    step_size, potential = 0.3, Valley()
-    start, end = y - 0.5 * step_size * r, y + 0.5 * step_size * new_r
-
-    def energy(position):
-        return potential.energy(position[:, None])
-
-    def log_kick(before, after, friction, noise):
-        residual = (
-            after
-            - before
-            + 0.5 * step_size * friction * (before + after)
-            + step_size * slope(potential, y)
-        )
-        return -0.5 * residual**2 / noise
-
-    work = energy(end) - energy(start) - slope(potential, y) * (end - start)
-    hamiltonian = energy(start) + 0.5 * r**2, energy(end) + 0.5 * new_r**2
-    friction = 1.0 + loudness(y)
-    for noise, same in (
-        (2 * step_size * friction, True),
-        (2 * step_size * torch.ones_like(y), False),
-    ):
-        ratio = (
-            hamiltonian[1]
-            - hamiltonian[0]
-            + log_kick(r, new_r, friction, noise)
-            - log_kick(-new_r, -r, friction, noise)
-        )
-        assert (float((ratio - work).abs().max()) < 1e-10) == same
 
 
 class Coins:
@@ -653,21 +444,6 @@ def test_chains_escape_from_the_double_well_at_the_rate_that_the_grid_gives():
     assert abs(z) < z_bound(1), f"z = {z}, rate {law.escape}"
 
 
-def test_the_rate_of_escape_falls_faster_than_any_power_of_the_step():
-    rates = []
-    for step_size in (0.4, 0.3, 0.2):
-        law = PairLaw(
-            *drift_kick(DoubleWell(), step_size, 3.0, constant(6 * step_size)),
-            1.1 * turning_point(step_size, 3.0),
-            DoubleWell().energy,
-            finest=0.6,
-            tolerance=1e-10,
-            shortest=150,
-        )
-        rates.append(law.escape)
-    assert 0.01 < rates[0] < 0.05 and 1e-5 < rates[1] < 4e-5 and abs(rates[2]) < 1e-13
-
-
 # Heavy tails
 
 
@@ -709,64 +485,3 @@ def test_with_control_variates_the_second_moment_is_that_of_random_contractions_
         )
         > 0.1
     )
-
-
-def test_the_covariance_of_random_contractions_needs_no_independence_of_factor_and_noise():
-    # Three equally likely pairs (F, ξ) with E ξ = 0 that depend on each other:
-    # thm-contractions, part 2.
-    generator = np.random.default_rng(0)
-    factors, noise = (
-        0.5 * generator.normal(size=(3, 2, 2)),
-        generator.normal(size=(3, 2)),
-    )
-    noise -= noise.mean(0)
-    image = np.einsum("nij,nkl->ikjl", factors, factors).reshape(4, 4) / 3
-    assert np.abs(np.linalg.eigvals(image)).max() < 0.9
-    assert np.abs(np.einsum("ni,njk->ijk", noise, factors)).max() > 0.1, (
-        "so that factor and noise are correlated"
-    )
-    expected = np.linalg.solve(
-        np.eye(4) - image, (noise.T @ noise / 3).ravel()
-    ).reshape(2, 2)
-    mean, second = np.array([3.0, -2.0]), np.eye(2)
-    for _ in range(500):
-        moved = factors @ mean
-        mixed = moved.T @ noise / 3
-        second = (
-            (factors @ second @ factors.transpose(0, 2, 1)).mean(0)
-            + mixed
-            + mixed.T
-            + noise.T @ noise / 3
-        )
-        mean = (moved + noise).mean(0)
-    assert np.allclose(mean, 0, atol=1e-12) and np.allclose(
-        second, expected, rtol=1e-10
-    )
-
-
-# A bound that holds at every step
-
-
-@pytest.mark.parametrize("step_size", [0.01, 0.1, 0.2])
-@pytest.mark.parametrize("noise_variance", [0.0, 4.0])
-def test_the_wasserstein_bound_holds_on_a_gaussian(step_size, noise_variance):
-    curvatures = torch.tensor([1.0, 2.0, 5.0], dtype=DOUBLE)  # m = 1, L = 5, η ≤ 1/L
-    start = 3.0  # every chain begins here, in each coordinate
-    mean, variance = torch.full((3,), start, dtype=DOUBLE), torch.zeros(3, dtype=DOUBLE)
-    begin = torch.sqrt((mean**2 + 1 / curvatures).sum())
-    for step in range(1, 401):
-        mean, variance = (
-            (1 - step_size * curvatures) * mean,
-            (1 - step_size * curvatures) ** 2 * variance,
-        )
-        variance = variance + 2 * step_size + step_size**2 * noise_variance
-        # W₂ of two Gaussians
-        distance = torch.sqrt(
-            (mean**2 + (variance.sqrt() - curvatures.rsqrt()) ** 2).sum()
-        )
-        bound = (
-            (1 - step_size) ** step * begin
-            + 1.5 * 5 * (3 * step_size) ** 0.5
-            + (3 * step_size * noise_variance) ** 0.5
-        )
-        assert distance <= bound

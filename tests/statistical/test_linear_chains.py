@@ -4,9 +4,6 @@ chains have exactly known laws.
 Each test compares second moments over thousands of chains with the solution of a
 discrete Lyapunov equation; false alarms: 1 in 10,000 for each test."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
 
@@ -441,60 +438,6 @@ def test_known_bugs_are_told_apart(bug):
     )
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(draws.samples, right)
-
-
-@pytest.mark.parametrize("duration", [0.5, 2.0, 7.0])
-def test_the_change_by_one_choice_with_energy_weights_is_that_of_the_two_integrals(
-    duration,
-):
-    """The two terms of the proof of prop-energy-limit, by quadrature over two times in
-    the window, against their closed forms and the slope of the proposition.
-    """
-    places, shares = np.polynomial.legendre.leggauss(60)
-    places, shares = 0.5 * duration * (places + 1), 0.5 * shares
-
-    def mean(function):
-        """Over t and w, in two triangles, so that the functions are smooth in each."""
-        t, inner = places[:, None], places[None, :] / duration
-        # w = t·inner, and w = t + (τ − t)·inner
-        weights = np.outer(shares, shares)
-        below = (weights * t / duration * function(t, t * inner, True)).sum()
-        w = t + (duration - t) * inner
-        above = (weights * (1 - t / duration) * function(t, w, False)).sum()
-        return below + above
-
-    def second_integrand(t, w, before):
-        kept = w / duration if before else w / duration - 1
-        return np.cos(2 * (t - w)) * (w / duration * (1 - w / duration) - kept**2)
-
-    first = -mean(lambda t, w, _: np.abs(t - w) - 0.5 * np.sin(2 * np.abs(t - w)))
-    second = duration * mean(second_integrand)
-    sine, cosine = math.sin(2 * duration), math.cos(2 * duration)
-    assert first == pytest.approx(
-        -(duration / 3 - 1 / (2 * duration) + sine / (4 * duration**2)), rel=1e-10
-    )
-    assert second == pytest.approx(
-        (2 - 2 * duration**2 - duration * sine - 2 * cosine) / (4 * duration**3),
-        rel=1e-8,
-    )
-    forgotten = 0.5 - 0.5 * (math.sin(duration) / duration) ** 2
-    slope = -(2 / 3 * duration**4 + duration * sine + cosine - 1) / (
-        duration * (duration**2 - math.sin(duration) ** 2)
-    )
-    assert (first + second) / forgotten == pytest.approx(slope, rel=1e-8)
-
-
-def test_the_covariance_of_position_and_energy_along_a_path_with_little_friction():
-    """cov(θ₀², H_u) = ρ_θθ² + ρ_θr² = 1 − C(u − ½sin 2u) + O(C²), of the same proof, by
-    the exponential of the exact dynamics.
-    """
-    friction = 1e-5
-    drift = torch.tensor([[0.0, 1.0], [-1.0, -friction]], dtype=torch.float64)
-    for lag in (0.3, 1.0, 2.0, 5.0):
-        # the correlations of θ₀ with θ_u and r_u
-        column = torch.linalg.matrix_exp(lag * drift)[:, 0]
-        slope = (1 - float(column.square().sum())) / friction
-        assert slope == pytest.approx(lag - 0.5 * math.sin(2 * lag), rel=1e-3)
 
 
 def test_z_bound_is_the_two_sided_normal_quantile():

@@ -188,28 +188,10 @@ def test_a_report_names_its_cells(tmp_path):
     assert second == ("made", "A step that_is", "made-b.md", cells)
 
 
-def test_cells_are_those_of_the_stored_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdicts, "RESULTS", tmp_path)
-    (tmp_path / "conformance_made.json").write_text('{"format": 1, "cells": [7]}')
-    assert verdicts.cells_of("made") == [7]
-
-
 def test_an_error_is_a_deviation_and_its_text(verdict):
     found = verdict(None, error="no such argument")
     assert (found.name, found.text) == ("deviates", "no such argument")
     assert all(map(math.isnan, found[1:4]))
-
-
-def test_a_momentum_of_three_times_theirs_has_nine_times_its_variance(verdict):
-    """θ' = θ + r: 5 + 3²·2 = 23."""
-    eye, zero = torch.eye(2).double(), torch.zeros(2, 2).double()
-    chain = LinearChain(
-        torch.cat([torch.cat([eye, eye], 1), torch.cat([zero, eye], 1)]),
-        torch.zeros(4, 4).double(),
-    )
-    laws = Laws(chain, chain, momentum=3.0, start_momentum=2.0)
-    found = verdict(laws, moments=moments([23.2, 23.1], [0.1, 0.1], start=5.0))
-    assert found.of_code == pytest.approx(2)
 
 
 def test_a_probe_may_have_negative_entries_and_a_law_of_flows(verdict):

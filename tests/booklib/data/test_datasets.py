@@ -225,19 +225,6 @@ def test_notmnist(tmp_path):
     )
 
 
-def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"t10k-images-idx3-ubyte\.gz is missing"
-    ):
-        notmnist(tmp_path)
-    write_notmnist(tmp_path, IMAGES, LABELS[:2])
-    with pytest.raises(
-        ValueError,
-        match=r"notMNIST.*3 images.*2 labels",
-    ):
-        notmnist(tmp_path)
-
-
 def mushroom(first, *changes):
     """Write a line of a table in which all attributes are a, but those that are given
     as pairs of a place and a letter.
@@ -286,29 +273,6 @@ def test_mushrooms_become_columns_of_the_values_in_the_file(tmp_path):
     )
     # the order of the columns is not that of the lines; empty lines are none
     assert torch.equal(other.inputs, data.inputs.flip(0))
-
-
-FAULTY = {
-    "no line": ((), "is empty: fetch it again"),
-    "a short line": (
-        (mushroom("e"), "e,a,a"),
-        "must have 23 columns, but line 2 has 3",
-    ),
-    "a header": (
-        (mushroom("class"), mushroom("e")),
-        "line 1 begins with 'class', which looks like a header: delete that line",
-    ),
-    "no class": (
-        (mushroom("e"), mushroom("p"), mushroom("x")),
-        "line 3 begins with 'x': is the class the first",
-    ),
-}
-
-
-@pytest.mark.parametrize("lines, message", FAULTY.values(), ids=FAULTY)
-def test_what_is_no_table_of_mushrooms_is_refused(lines, message, tmp_path):
-    with pytest.raises(ValueError, match=rf"agaricus-lepiota\.data .*{message}"):
-        mushrooms(write_mushrooms(tmp_path, *lines))
 
 
 def test_made_up_mushrooms_have_the_shape_of_the_real_ones_and_the_law_that_they_say():
@@ -391,30 +355,6 @@ def test_without_a_copy_of_movielens_an_error_says_where_one_gets_it(tmp_path):
         movielens(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("message", "lines"),
-    [
-        (
-            r"line 2.*'1::70::1'",
-            [LINES[0], (1, 70, 1), LINES[2]],
-        ),
-        (
-            r"line 1.*'userId::movieId::rating::timestamp'",
-            [("userId", "movieId", "rating", "timestamp")],
-        ),
-        (
-            r"ratings.*\b1\b.*\b6\b",
-            [LINES[1], (1, 71, 6, 1)],
-        ),
-        (r"\b1 ratings.*users", [*LINES, (3, 9, 1, 1)]),
-    ],
-)
-def test_a_corrupt_copy_of_movielens_is_refused(message, lines, tmp_path):
-    write_ratings(tmp_path / "ratings.dat", "::", lines)
-    with pytest.raises(ValueError, match=message):
-        movielens(tmp_path)
-
-
 def test_made_up_ratings_are_of_their_model_and_popular_items_have_many():
     users, items, ratings = (data := made_up_ratings(300, 200, 12_000, seed=1))[0]
     assert (
@@ -442,17 +382,6 @@ def test_made_up_ratings_are_of_their_model_and_popular_items_have_many():
     assert float(means.var()) == pytest.approx(0.66, abs=0.1)
 
 
-def test_made_up_ratings_hang_on_the_seed_alone():
-    one, again, other = (
-        made_up_ratings(30, 20, 100, seed=seed)[0] for seed in (0, 0, 1)
-    )
-    assert all(
-        torch.equal(a, b) for a, b in zip(one, again, strict=True)
-    ) and not torch.equal(one.ratings, other.ratings)
-    with pytest.raises(ValueError, match=r"num_ratings.*601.*600"):
-        made_up_ratings(num_users=30, num_items=20, num_ratings=601)
-
-
 def test_the_digits_are_split_with_every_class_in_each_part():
     """No digit is in two parts, and their order is kept."""
     train, validation, test = datasets.split_digits()
@@ -471,15 +400,6 @@ def test_the_digits_are_split_with_every_class_in_each_part():
     assert len(rows.unique(dim=0)) == len(
         datasets.digits()[0].inputs.unique(dim=0)
     ) + len(test.inputs.unique(dim=0))
-
-
-def test_a_part_takes_inputs_and_targets_together():
-    data = datasets.Data(torch.arange(6.0).view(3, 2), torch.tensor([5, 6, 7]))
-    taken = datasets.part(data, slice(1, None))
-    assert taken.inputs.tolist() == [[2, 3], [4, 5]] and taken.targets.tolist() == [
-        6,
-        7,
-    ]
 
 
 def test_the_diabetes_data_are_standardised_by_the_training_patients():

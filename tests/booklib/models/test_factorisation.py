@@ -14,7 +14,7 @@ from torch import Tensor
 from booklib.models import factorisation
 from booklib.models.factorisation import MatrixFactorisation
 from sgmc import sample
-from sgmc.kernels import HMC, SGHMC, Kernel
+from sgmc.kernels import HMC, Kernel
 from sgmc.other_kernels import Gibbs
 from sgmc.posteriors import DataPotential
 from sgmc.potentials import differentiate
@@ -167,27 +167,6 @@ def test_the_gradients_of_single_ratings_are_those_of_differentiation():
     assert (
         target.per_example_gradients(position, batch) - expected
     ).abs().max() < 1e-10
-
-
-def test_predictions_and_energies_do_not_see_a_rotation_of_all_factors():
-    target = posterior()
-    position = somewhere(target)
-    turned, angle = position.clone(), torch.tensor(0.7, dtype=DOUBLE)
-    rotation = torch.stack(
-        [
-            torch.stack([angle.cos(), -angle.sin()]),
-            torch.stack([angle.sin(), angle.cos()]),
-        ]
-    )
-    for name, piece in target.named(turned).items():
-        if name.endswith("factors"):
-            piece.copy_(piece @ rotation)  # in place: the pieces are views
-    users, items = torch.tensor([0, 3, 2]), torch.tensor([2, 1, 0])
-    assert (turned - position).abs().max() > 0.1
-    torch.testing.assert_close(
-        target.predict(turned, users, items), target.predict(position, users, items)
-    )
-    torch.testing.assert_close(target.energy(turned), target.energy(position))
 
 
 def test_starts_have_no_biases_and_factors_of_the_size_asked_for(generator):
@@ -368,31 +347,6 @@ def test_another_exact_sampler_agrees_with_the_gibbs_sampler_on_predictions_and_
     assert z.abs().max() < z_bound(len(z)), z
 
 
-@pytest.mark.filterwarnings("ignore:.*do not agree")
-def test_sghmc_with_minibatches_has_the_predictions_of_the_exact_sampler(generator):
-    """With the loudness of minibatches of 6 of 9 subtracted and a short step, what is
-    left of the error is below that of chance.
-    """
-    target, chains = posterior(batch_size=6), 400
-    users, items = torch.cartesian_prod(torch.arange(USERS), torch.arange(ITEMS)).T
-    start = target.initial_position(chains, generator, scale=0.7)
-    collect = lambda position: target.predict(position, users, items)
-    exact = sample(
-        Rows(), target, start, 40, warm_up=40, seed=1, collect=collect, progress=False
-    )
-    step, noise = 0.03, (9 / 6 - 1) * target.information()
-    kernel = SGHMC(step, 2.0, 0.5 * step * noise, num_steps=50)
-    ours = sample(
-        kernel, target, start, 40, warm_up=20, seed=2, collect=collect, progress=False
-    )
-    (one, its), (two, error) = (
-        each.mean_and_standard_error(lambda x: torch.cat([x, x**2], -1))
-        for each in (exact, ours)
-    )
-    z = (one - two) / (its**2 + error**2).sqrt()
-    assert z.abs().max() < z_bound(len(z)), z
-
-
 def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it(
     generator,
 ):
@@ -430,12 +384,3 @@ def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it
 
 
 # What is refused
-
-
-def test_pairs_that_are_not_there_are_refused():
-    nobody, first = torch.tensor([USERS]), torch.tensor([0])
-    place = torch.zeros(2, 21, dtype=DOUBLE)
-    with pytest.raises(ValueError, match=rf"users.*\b{USERS}\b"):
-        posterior().predict(place, nobody, first)
-    with pytest.raises(ValueError, match=r"items.*-1\b"):
-        posterior().predict(place, first, first - 1)

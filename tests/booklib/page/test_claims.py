@@ -90,44 +90,16 @@ def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"value": None}, r"\bvalue.*None"),
-        ({"value": "1"}, r"\bvalue.*'1'"),
-        (
-            {"value": torch.ones(2)},
-            r"\bvalue.*\[1., 1.\]",
-        ),
-        (
-            {"value": torch.tensor([True, False]), "at_most": None},
-            r"\bvalue.*tensor",
-        ),
-        ({"at_most": "2"}, r"at_most.*'2'"),
-        (
-            {"at_most": math.inf},
-            r"at_most.*inf",
-        ),
-        (
-            {"at_most": None, "near": 1.0, "within": math.inf},
-            r"within.*inf",
-        ),
-        (
-            {"at_most": None, "near": 1.0, "standard_error": torch.ones(2)},
-            r"\berror\b",
-        ),
-        (
-            {"kind": "sure"},
-            r"kind.*sure",
-        ),
+        ({"value": torch.ones(2)}, r"\bvalue.*\[1., 1.\]"),
+        ({"at_most": math.inf}, r"at_most.*inf"),
+        ({"at_most": None, "near": 1.0, "within": math.inf}, r"within.*inf"),
+        ({"kind": "sure"}, r"kind.*sure"),
     ],
-    ids=lambda value: "" if isinstance(value, str) else ", ".join(value),
 )
 def test_what_is_no_claim_is_refused(change, message):
+    given = {"statement": "It", "value": 1.0, "at_most": 2.0, "because": "of this"}
     with pytest.raises(ValueError, match=message):
-        claim(
-            **(
-                {"statement": "It", "value": 1.0, "at_most": 2.0, "because": "of this"}
-                | change
-            )
-        )
+        claim(**(given | change))
 
 
 @pytest.fixture

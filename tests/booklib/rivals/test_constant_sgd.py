@@ -174,23 +174,6 @@ def test_iterates_have_the_law_of_the_linear_chain(kind):
     assert_covariance(draws.samples, chain_of(kernel, NOISE).stationary_covariance())
 
 
-def test_averages_of_iterates_have_the_law_of_the_linear_chain():
-    kernel, target, length = (
-        constant_sgd(NOISE, "scalar"),
-        NoisyGradient(Gaussian(INVERSE), NOISE),
-        12,
-    )
-    iterates = sample(
-        kernel,
-        target,
-        torch.zeros(4_000, 2, dtype=DOUBLE),
-        num_samples=10 * length,
-        warm_up=100,
-    ).samples
-    averages = iterates.unflatten(0, (10, length)).mean(1)
-    assert_covariance(averages, chain_of(kernel, NOISE).average_covariance(length))
-
-
 def noise_of(posterior):
     """Compute V(θ) of a linear regression's minibatches, averaged over the posterior:
     at its mean, and how it grows away from it.
@@ -236,10 +219,3 @@ def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterio
     )
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(wide.samples - posterior.mean, posterior.covariance)
-
-
-def test_a_noise_of_few_directions_does_for_the_simpler_kinds():
-    assert constant_sgd(torch.ones(2, 2), "scalar").mass == 0.5
-    assert torch.equal(
-        constant_sgd(torch.ones(2, 2), "diagonal").mass, torch.tensor([0.5, 0.5])
-    )

@@ -106,28 +106,6 @@ def test_hard_targets_are_those_of_a_softmax(generator):
         )
 
 
-def test_teaching_at_once_is_teaching_draw_by_draw_on_average(
-    teacher, draws, generator
-):
-    """The gradient is linear in the targets: that of the average is the average of
-    those by single draws, as the paper takes them.
-    """
-
-    def gradient(some, position):
-        data = lessons(teacher, Draws(some), teacher.data[0])
-        return NetworkPosterior(
-            multilayer_perceptron([4, 2, 3]).double(), *data, likelihood=SoftTargets()
-        ).gradient(position)
-
-    position = numbers(generator, 1, 4 * 2 + 2 + 2 * 3 + 3)
-    one_by_one = [
-        gradient(each[None, None], position) for each in draws.samples.flatten(0, 1)
-    ]
-    torch.testing.assert_close(
-        gradient(draws.samples, position), torch.stack(one_by_one).mean(0)
-    )
-
-
 def test_a_student_that_can_say_anything_says_what_the_teacher_does(teacher, draws):
     """One weight for each input and class: at the mode p̄ − q = w/τ², and with a wide
     prior q is p̄.
@@ -190,16 +168,3 @@ def test_a_linear_student_of_a_regression_comes_to_the_mean_of_the_draws_and_no_
     expected = torch.linalg.solve(G + torch.eye(dim, dtype=DOUBLE) / 2, G @ exact.mean)
     for mode in modes:
         torch.testing.assert_close(mode, expected, atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("targets", "module", "message"),
-    [
-        (torch.tensor([[0.7, 0.7]] * 4), nn.Linear(4, 2), r"targets.*classes"),
-        (torch.tensor([0, 1, 0, 1]), nn.Linear(4, 2), r"targets.*\(N, classes\)"),
-        (torch.full((4, 2), 0.5), nn.Linear(4, 3), r"module.*\(3,\)"),
-    ],
-)
-def test_targets_that_do_not_suit_are_refused(targets, module, message):
-    with pytest.raises(ValueError, match=message):
-        NetworkPosterior(module, torch.zeros(4, 4), targets, likelihood=SoftTargets())

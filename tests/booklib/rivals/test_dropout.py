@@ -63,29 +63,6 @@ def test_draws_are_weights_that_are_there_or_not(regression):
     assert z.abs().max() < z_bound(6), z
 
 
-def test_the_variance_of_a_prediction_does_not_shrink_with_the_data(regression):
-    """It is p(1 − p)Σxⱼ²Mⱼ², whatever N, while the posterior's falls as 1/N."""
-    rate, x = 0.2, torch.tensor([1.0, -1.0, 0.5]).double()
-    variances, exact = [], []
-    for num_examples in (100, 1600):
-        posterior = regression(num_examples=num_examples)
-        draws = dropout(
-            posterior,
-            best(posterior, rate).repeat(100, 1),
-            200,
-            rate=rate,
-            num_steps=1,
-            learning_rate=1e-9,
-        )
-        formula = rate * (1 - rate) * (x * best(posterior, rate)).square().sum()
-        centred = (draws.samples - (1 - rate) * draws.statistics["weights"]) @ x
-        z = z_of_mean(centred.square().flatten(), formula)
-        assert z.abs() < z_bound(1)
-        variances.append(float(formula))
-        exact.append(float(x @ posterior.covariance @ x))
-    assert variances[1] > 0.7 * variances[0] and exact[1] < 0.1 * exact[0]
-
-
 def network(batch_size=20, **settings):
     """Make the posterior of a network of two layers, the second one without biases, on
     twenty examples of two inputs.

@@ -11,7 +11,6 @@ from booklib.rivals.ensembles import adversarial_gradient
 from sgmc.models import Posterior
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior
-from sgmc.targets import DoubleWell, Gaussian
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
 
@@ -167,30 +166,3 @@ def test_adversarial_training_has_the_closed_form_of_a_worse_residual():
         < 1e-4
         < abs(best - float(targets @ inputs[:, 0] / (inputs.square().sum() + 0.25)))
     )
-
-
-def laplace_prior():
-    return Posterior(
-        lambda position: -position.abs().sum(-1),
-        lambda position, x: -0.5 * (x - position).square(),
-        (torch.ones(1),),
-        dim=1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("potential", "change", "message"),
-    [
-        (DoubleWell(), {"position": torch.ones(3, 1)}, r"position.*members.*mode"),
-        (DoubleWell(), {"adversarial": 0.1}, r"potential.*NetworkPosterior"),
-        (Gaussian.standard(1), {"anchors": torch.zeros(2, 1)}, r"anchors.*potential"),
-        (laplace_prior(), {"anchors": torch.ones(2, 1)}, r"anchors.*Gaussian"),
-        (laplace_prior(), {"anchors": torch.ones(3, 1)}, r"anchors.*\(3, 1\)"),
-    ],
-)
-def test_what_does_not_belong_together_is_refused(potential, change, message):
-    with pytest.raises(ValueError, match=message):
-        ensemble(
-            potential,
-            **({"position": torch.tensor([[0.0], [1.0]]), "num_steps": 10} | change),
-        )

@@ -2,38 +2,16 @@
 mean of the gradient.
 """
 
-import pytest
 import torch
 from torch import nn
 from torch.func import vmap
 
-from booklib.models.networks import convolutional_network
-from booklib.rivals import variational
 from booklib.rivals.layers import linear_layers, outputs_of_law
 from booklib.rivals.variational import bound_gradient, local_bound_gradient
 from experiments.scale_mixture import ScaleMixtureNetwork
-from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
+from sgmc.posteriors import NetworkPosterior
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import z_bound
-
-
-def linear(batch_size=None):
-    """Make Bayesian linear regression as a network of one layer, and as itself."""
-    generator = torch.Generator().manual_seed(1)
-    inputs = torch.randn(40, 3, generator=generator).double()
-    targets = (
-        inputs @ torch.tensor([1.0, -0.5, 0.3]).double()
-        + torch.randn(40, generator=generator).double()
-    )
-    network = NetworkPosterior(
-        nn.Linear(3, 1, bias=False).double(),
-        inputs,
-        targets,
-        2.0,
-        batch_size,
-        likelihood=Gaussian(),
-    )
-    return network, LinearRegression(inputs, targets, 1.0, 2.0)
 
 
 def two_layers(**settings):
@@ -132,28 +110,6 @@ def test_a_minibatch_stands_for_all_the_data():
     torch.testing.assert_close(each.mean(0), posterior.gradient(mean))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [None, 10])
-def test_fits_end_where_those_of_drawn_weights_end(batch_size):
-    network, exact = linear(batch_size)
-    fits = variational(
-        network,
-        torch.zeros(256, 3).double(),
-        1,
-        num_steps=1000,
-        learning_rate=0.03,
-        local=True,
-    )
-    mean, std = fits.statistics["mean"][0], fits.statistics["std"][0]
-    z = torch.cat(
-        [
-            z_of_mean(mean, exact.mean),
-            z_of_mean(std, exact.precision.diagonal() ** -0.5),
-        ]
-    )
-    assert z.abs().max() < z_bound(6), z
-
-
 def test_an_input_of_zeros_has_a_gradient():
     """The root of a variance that is zero has no slope."""
     posterior = NetworkPosterior(
@@ -192,26 +148,3 @@ def test_a_scale_mixture_is_what_its_formula_says(generator):
     torch.testing.assert_close(
         posterior.gradient(position), likelihood.gradient(position) - slope
     )
-
-
-IMAGES = torch.zeros(4, 16), torch.arange(4) % 2
-CONVOLUTIONS = convolutional_network((1, 4, 4), (2, 2), 3, classes=2)
-
-
-@pytest.mark.parametrize(
-    ("potential", "change", "message"),
-    [
-        (
-            LinearRegression(torch.ones(4, 17), torch.ones(4)),
-            {},
-            r"potential.*NetworkPosterior",
-        ),
-        (two_layers(), {"num_draws": 2, "alpha": 0.5}, r"\b2\b.*\b0\.5\b"),
-        (NetworkPosterior(CONVOLUTIONS, *IMAGES), {}, r"\blocal.*layers"),
-    ],
-    ids=["no network", "alpha", "convolutions"],
-)
-def test_where_outputs_cannot_be_drawn_is_refused(potential, change, message):
-    start = torch.zeros(1, potential.dim, dtype=potential.data[0].dtype)
-    with pytest.raises(ValueError, match=message):
-        variational(potential, start, 1, num_steps=2, **({"local": True} | change))

@@ -7,7 +7,6 @@ import torch
 
 from booklib.rivals.thinning import herd, thin
 from sgmc.door.draws import Draws
-from tests.checks import z_bound
 
 DOUBLE = torch.float64
 
@@ -42,52 +41,6 @@ def test_every_choice_is_the_best_of_those_left(chains, generator):
     assert torch.equal(
         kept.samples[:, 0], features[kept.statistics["index"][:, 0]]
     ) and kept.samples.shape == (12, 1, 3)
-
-
-def test_few_are_the_first_of_many(generator):
-    features = features_of(generator)
-    few, many = (
-        herd(draws_of(features), number, features @ features.mT) for number in (4, 9)
-    )
-    assert torch.equal(few.samples, many.samples[:4]) and torch.equal(
-        few.statistics["distance"], many.statistics["distance"][:4]
-    )
-
-
-def test_the_distance_is_never_more_than_that_of_random_draws(generator):
-    """D²(M − n)/(n(M − 1)), D being the largest distance of a feature from the mean;
-    orthonormal features, all equal, leave no choice.
-    """
-    for dim in (1, 2, 10):
-        features = features_of(generator, 40, dim)
-        distances = herd(draws_of(features), 40, features @ features.mT).statistics[
-            "distance"
-        ][:, 0]
-        largest, numbers = (
-            (features - features.mean(0)).square().sum(-1).max(),
-            torch.arange(1, 41, dtype=DOUBLE),
-        )
-        assert (
-            distances.square() <= largest * (40 - numbers) / (39 * numbers) + 1e-12
-        ).all()
-    orthonormal = herd(
-        Draws(torch.zeros(20, 1, 1)), 20, torch.eye(20, dtype=DOUBLE)
-    ).statistics["distance"][:, 0]
-    torch.testing.assert_close(
-        orthonormal.square(), 1 / torch.arange(1, 21, dtype=DOUBLE) - 1 / 20
-    )
-
-
-def test_with_the_mean_inside_the_distance_falls_like_one_over_n():
-    """Fifty unit vectors in each of eight directions: D = 1 and a ball of radius
-    cos(π/8) in the hull give at most max(1, 1/2r)/n = 1/n.
-    """
-    angles = torch.arange(8, dtype=DOUBLE) * torch.pi / 4
-    features = torch.stack([angles.cos(), angles.sin()], -1).repeat(50, 1)
-    distances = herd(draws_of(features), 50, features @ features.mT).statistics[
-        "distance"
-    ][:, 0]
-    assert (distances * torch.arange(1, 51) <= 1 + 1e-9).all()
 
 
 def test_what_the_features_do_not_hold_is_lost():
@@ -128,27 +81,6 @@ def test_thinned_draws_are_evenly_spaced_over_all_chains():
     )
     several = Draws({"a": draws.samples, "b": 2 * draws.samples})
     assert thin(several, 1).samples["b"].flatten().tolist() == [12]
-
-
-def test_the_mean_of_a_thinned_chain_has_the_variance_of_the_formula(generator):
-    """σ²/n·(1 + 2Σ(1 − j/n)ρ^{kj}) for an autoregression with one-step correlation ρ of
-    which every k-th draw is kept.
-    """
-    correlation, length, number, chains = 0.9, 60, 6, 20_000
-    place, places = torch.randn(chains, generator=generator, dtype=DOUBLE), []
-    for _ in range(length):
-        places.append(place)
-        place = correlation * place + (1 - correlation**2) ** 0.5 * torch.randn(
-            chains, generator=generator, dtype=DOUBLE
-        )
-    kept = thin(Draws(torch.stack(places)[:, None]), number)
-    lags = torch.arange(1, number, dtype=DOUBLE)
-    expected = (
-        1 + 2 * ((1 - lags / number) * correlation ** (length // number * lags)).sum()
-    ) / number
-    squares = kept.samples.mean((0, 1)).square()
-    z = (squares.mean() - expected) / (squares.std() / chains**0.5)
-    assert z.abs() < z_bound(1), z
 
 
 def test_a_gram_in_single_precision_will_do(generator):

@@ -166,12 +166,3 @@ def test_the_steps_of_nesterov_are_those_of_torch():
     mine = walk(Nesterov(1e-3, 0.1), potential, start, 20)
     assert torch.allclose(mine, position.detach(), rtol=1e-10, atol=1e-12)
     assert (mine - start).norm() > 1e-3
-
-
-def test_a_burn_in_start_or_schedule_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"start.*'zero'"):
-        MOMENTUM.but(start="zero")
-    with pytest.raises(ValueError, match=r"burn_in.*\b8\b.*\b8\b"):
-        MOMENTUM.but(burn_in=8)
-    with pytest.raises(ValueError, match=r"Annealed.*Hamiltonian"):
-        MOMENTUM.but(schedule=Annealed(10.0, 0.5))

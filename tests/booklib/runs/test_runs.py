@@ -2,8 +2,6 @@
 in a stream, and what is refused.
 """
 
-import json
-
 import pytest
 import torch
 
@@ -22,9 +20,8 @@ from booklib.runs.plans import (
     Prior,
     Trees,
 )
-from booklib.runs.results import ExperimentError, score, write_result
+from booklib.runs.results import ExperimentError, score
 from booklib.runs.run import KIND, Chain, DivergedError, Run, read_run
-from sgmc.door.running import drive
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.posteriors import NetworkPosterior
@@ -133,17 +130,6 @@ def test_a_finished_run_is_not_run_again(tmp_path, monkeypatch):
     assert make(PLANS["SGD"], tmp_path / "run.pt").go(progress=False) == first
 
 
-def test_a_resumed_run_says_when_its_last_part_was_made(tmp_path, monkeypatch):
-    path = tmp_path / "run.pt"
-    for part, rounds in ("first", 3), ("second", 8), ("third", 8):
-        monkeypatch.setattr(
-            run_module, "circumstances", lambda device, part=part: {"date": part}
-        )
-        run = make(PLANS["SGD"], path)
-        drive(run, rounds, checkpoint=run.checkpoint, progress=False)
-    assert run.result()["made"] == {"date": "second"}
-
-
 def storing_predictions(run, monkeypatch):
     """Store the positions after each round, and the logarithms predicted there."""
     stored, predict = [], run.chain.posterior.log_predict
@@ -172,48 +158,6 @@ def test_streaming_averages_are_those_of_the_stored_predictions(monkeypatch):
             use
         ] == score(probabilities, run.targets)
     assert result["last"] != result["average"]
-
-
-def test_the_reservoir_counts_from_the_burn_in(monkeypatch):
-    """With a burn-in of 3 and every second network the rounds 5 and 7 are kept, counted
-    from one.
-    """
-    run = make(PLANS["SGD"].but(burn_in=3))
-    stored = storing_predictions(run, monkeypatch)
-    run.go(progress=False)
-    assert len(run.reservoir) == 2 and all(
-        torch.equal(run.reservoir[i], stored[4 + 2 * i][0]) for i in range(2)
-    )
-
-
-def test_falling_steps_weigh_the_average(monkeypatch):
-    plan = PLANS["SGHMC, precisions drawn"].but(
-        method="SGLD",
-        kernel=Langevin(1e-3),
-        schedule=Annealed(8.0, 1.0),
-    )
-    run = make(plan)
-    stored = storing_predictions(run, monkeypatch)
-    steps = []
-    step = type(run.chain.kernel).step
-    monkeypatch.setattr(
-        type(run.chain.kernel),
-        "step",
-        lambda *given: steps.append(step(*given)) or steps[-1],
-    )
-    run.go(progress=False)
-    # After eight steps of the first round the last one had size η/(1 + 7/8), and so on.
-    assert steps[-1][1].step_size == pytest.approx(1e-3 / (1 + 63 / 8))
-    weights = torch.tensor(
-        [1 / (1 + (8 * round - 1) / 8) for round in range(3, 9)], dtype=torch.float64
-    )
-    kept = torch.cat([logarithms for _, logarithms in stored[2:]]).double().exp()
-    torch.testing.assert_close(
-        run.average,
-        (weights[:, None, None] * kept).sum(0) / weights.sum(),
-        rtol=1e-12,
-        atol=0,
-    )
 
 
 def test_the_prior_changes_once_a_round_and_only_where_it_is_drawn():
@@ -316,12 +260,6 @@ def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
     )
     run.advance()
     assert run.scores(run.last)[1] == 200.0
-
-
-def test_result_files_are_plain_json(tmp_path):
-    write_result(tmp_path / "x.json", {"run": make(PLANS["SGD"]).go(progress=False)})
-    plan = json.loads((tmp_path / "x.json").read_text())["run"]["plan"]
-    assert plan == PLANS["SGD"].record()
 
 
 def test_a_round_by_hand():
@@ -480,26 +418,6 @@ def test_an_optimiser_only_follows_the_gradient():
             8 * (batch.gradient(position) - position) + 2 * position
         )
     chain.round()
-    chain.round()
-    torch.testing.assert_close(chain.state.position, position, rtol=1e-5, atol=1e-6)
-
-
-def test_momentum_without_temperature_by_hand():
-    chain = chain_of(PLANS["SGD"].but(kernel=Hamiltonian(1e-3, 0.1, 0.0)))
-    position, velocity = (
-        chain.state.position.clone(),
-        torch.zeros_like(chain.state.position),
-    )
-    for step in range(8):
-        [indices] = Passes().indices(40, 5, 1, 0, step)
-        batch = NetworkPosterior(
-            multilayer_perceptron([6, 4, 10], "sigmoid"),
-            *(x[indices] for x in data(40)),
-        )
-        position = position + velocity
-        velocity = 0.9 * velocity - 1e-3 * (
-            8 * (batch.gradient(position) - position) + 2 * position
-        )
     chain.round()
     torch.testing.assert_close(chain.state.position, position, rtol=1e-5, atol=1e-6)
 

@@ -77,19 +77,6 @@ def test_the_best_and_the_worst_prediction():
     )
 
 
-def test_the_truth_has_the_best_expected_score(generator):
-    """Both scores are proper: no other prediction does better on average under the
-    truth.
-    """
-    truth = torch.tensor([0.5, 0.3, 0.2])
-    for score in (log_score, brier_score):
-        expected = lambda p, score=score: sum(
-            q * score(p[None], torch.tensor([k])) for k, q in enumerate(truth.tolist())
-        )
-        others = torch.randn(20, 3, generator=generator).softmax(-1)
-        assert all(expected(other) > expected(truth) for other in others)
-
-
 def test_reliability_by_hand():
     """Confidences 0.7, 0.6, 0.5 and 1.0, of which the second is wrong, in bins of width
     ¼.
@@ -123,14 +110,6 @@ def test_calibration_error_is_the_sum_over_bins(random):
             )
     assert expected_calibration_error(*random) == pytest.approx(total, rel=1e-9)
     assert [len(x) for x in reliability_curve(*random)] == [10, 10, 10]
-
-
-def test_too_little_confidence_does_not_make_up_for_too_much():
-    """One is right at a confidence of 0.6, and one wrong at 0.9: (0.4 + 0.9)/2."""
-    error = expected_calibration_error(
-        torch.tensor([[0.6, 0.4], [0.9, 0.1]]), torch.tensor([0, 1])
-    )
-    assert error == pytest.approx(0.65)
 
 
 def test_entropy_is_that_of_scipy(random):
