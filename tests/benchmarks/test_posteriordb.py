@@ -3,8 +3,6 @@ sample of the benchmark itself.
 """
 
 import itertools
-import json
-import sys
 from argparse import Namespace
 
 import pytest
@@ -13,7 +11,6 @@ from torch.distributions import Cauchy, Gamma, MultivariateNormal, Normal, Poiss
 
 from benchmarks import posteriordb
 from benchmarks.posteriordb import MODELS, compare, run_nuts, starts
-from booklib.runs.results import read_result
 from tests.checks import z_bound
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -243,17 +240,6 @@ def test_a_short_run_agrees_with_the_published_values(name):
     ), result
 
 
-@pytest.mark.slow
-def test_a_forgotten_jacobian_is_seen():
-    class Forgetful(posteriordb.GaussianProcess):
-        def parameters(self, position):
-            values, log_jacobian = super().parameters(position)
-            return values, torch.zeros_like(log_jacobian)
-
-    result, _, _ = run_nuts(Forgetful(), SHORT)
-    assert worst(result) > 6, result
-
-
 def test_the_comparison_counts_standard_errors_and_chains_that_moved():
     draws = (
         torch.randn(
@@ -287,31 +273,3 @@ def test_the_comparison_counts_standard_errors_and_chains_that_moved():
     draws[:, 3] = draws[0, 3]
     stuck = compare(draws, published)
     assert stuck["chains_moved"] == 9 and max(stuck["r_hat"]) > 1.01
-
-
-@pytest.mark.parametrize("only", [["--only", "gp_pois_regr-gp_regr"], []])
-def test_the_command_prints_a_table_and_stores_a_whole_run(
-    only, monkeypatch, tmp_path, capsys
-):
-    monkeypatch.setattr(posteriordb, "RESULTS", tmp_path)
-    monkeypatch.setattr(
-        posteriordb, "MODELS", {"gp_pois_regr-gp_regr": posteriordb.GaussianProcess}
-    )
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["posteriordb", *only, "--chains", "4", "--warm-up", "20", "--draws", "10"],
-    )
-    posteriordb.main()
-    assert "gp_pois_regr-gp_regr" in capsys.readouterr().out
-    assert [path.name for path in tmp_path.iterdir()] == (
-        [] if only else ["posteriordb.json"]
-    )
-    if not only:
-        result = read_result(tmp_path / "posteriordb.json")
-        assert (
-            result["provenance"]["command"]
-            == "python -m benchmarks.posteriordb --chains 4 --warm-up 20 --draws 10 --seed 0"
-        )
-        assert result["commit"] == json.loads(posteriordb.FILE.read_text())["commit"]
-        assert len(result["posteriors"]["gp_pois_regr-gp_regr"]["NUTS"]["mean"]) == 3

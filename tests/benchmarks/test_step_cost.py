@@ -28,7 +28,6 @@ from benchmarks.step_cost import (
     update_counts,
 )
 from booklib.models.networks import multilayer_perceptron
-from booklib.runs.results import RESULTS, read_result
 from sgmc.splittings import sghmc_chain
 
 needs_compiler = pytest.mark.skipif(
@@ -216,56 +215,3 @@ def test_the_best_step_obeys_its_bounds():
         taus.append(chain.autocorrelation_time(torch.tensor([1.0, 0.0]).double()))
         assert taus[-1] > variance / value - 1
     assert tau == pytest.approx(max(taus))
-
-
-def the_rows_are_whole(jobs, number):
-    for job in ("printed", "minibatches"):
-        assert len(jobs[job]) == number
-        for row in jobs[job].values():
-            for key in (
-                "seconds_a_step",
-                "seconds_an_example",
-                "seconds_an_effective_sample",
-            ):
-                assert 0 < row[key]["best"] <= row[key]["median"]
-            product = row["seconds_a_step"]["best"] * row["steps_an_effective_sample"]
-            assert product == pytest.approx(
-                row["seconds_an_effective_sample"]["best"], rel=2e-3
-            )
-            assert not row["switched"]
-
-
-def test_the_stored_result_is_whole():
-    result = read_result(RESULTS / "step_cost.json")
-    assert result["provenance"]["command"].startswith(
-        "python -m benchmarks.step_cost --turns"
-    )
-    assert (
-        result["compiler"].startswith("g++")
-        and len(result["machine_load"]["load_average"]) == 2
-    )
-    assert result["variants"]["provenance"]["command"].endswith("--only variants")
-    for jobs, number in ((result["jobs"], 8), (result["variants"]["jobs"], 6)):
-        the_rows_are_whole(jobs, number)
-    assert (
-        result["memory"]["default"]["page_faults"]
-        >= result["memory"]["kept"]["page_faults"]
-    )
-    for row in result["parts"].values():
-        assert (
-            sum(value for name, value in row["seconds"].items() if name != "whole")
-            >= 0.99 * row["seconds"]["whole"]
-        )
-    assert set(result["roofline"]["peak"]) == {
-        "float64",
-        "float32",
-        "float32, medium",
-        "bfloat16",
-    }
-    for point in result["roofline"]["points"].values():
-        assert (
-            point["operations"] / point["seconds"]
-            < result["roofline"]["peak"]["float32"]
-        )
-    for rows in result["size"]["rows"].values():
-        assert len(rows) == len(result["size"]["examples"]) == 4

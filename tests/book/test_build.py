@@ -246,18 +246,6 @@ def test_what_a_stopped_build_has_executed_is_kept(small_book):
 
 
 @pytest.mark.slow
-def test_half_a_file_of_a_full_disk_is_made_again(small_book):
-    assert build(small_book)[0] == 0
-    kept = book.executed_path(small_book / "book/part/small.py", small_book)
-    kept.write_text(kept.read_text()[:200])
-    book.made(small_book).unlink()
-    for path in (small_book / "_build" / ".doctrees").rglob("*.doctree"):
-        path.write_bytes(path.read_bytes()[:10])
-    code, said = build(small_book, "--strict")
-    assert code == 0 and "executing 1 of 1 pages" in said, said
-
-
-@pytest.mark.slow
 def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_were(
     small_book,
 ):

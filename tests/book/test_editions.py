@@ -144,30 +144,6 @@ def test_one_part_is_a_file_of_its_own(tmp_path, monkeypatch):
     assert target.name == "sgmc-tutorial.pdf" and chosen == {caption: pages}
 
 
-def test_the_file_of_a_part_has_its_pages_and_names_it(tmp_path):
-    target = tmp_path / "part.pdf"
-    editions.write_pdf(SITE, target, {"The tutorial": TWO[:1]})
-    read = PdfReader(target)
-    assert "The tutorial" in read.pages[0].extract_text()
-    within = [
-        link.get_object()["/Dest"]
-        for page in read.pages
-        for link in page.get("/Annots", ())
-        if "/Dest" in link.get_object()
-    ]
-    # a link to a page of another part is text
-    assert within and set(within) <= set(read.named_destinations)
-
-
 def test_what_is_not_built_is_asked_for(tmp_path):
     with pytest.raises(SystemExit, match=r"missing.*make book"):
         editions.write_epub(tmp_path, tmp_path / "out.epub", {"": ["index"]})
-
-
-def test_without_a_browser_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.setattr(editions, "CHROMIUM", None)
-    with (
-        pytest.raises(SystemExit, match="apt-get install chromium"),
-        editions.browser(),
-    ):
-        pass

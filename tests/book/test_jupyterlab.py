@@ -9,7 +9,6 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -19,8 +18,6 @@ from playwright.sync_api import sync_playwright
 
 from tests.book.test_readers_site import rendered, texts
 from tools import book, editions, readers
-
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.browser,

@@ -472,16 +472,6 @@ def test_without_a_record_of_what_was_copied_nothing_is_overwritten(
     )
 
 
-def test_a_folder_that_cannot_be_used_is_named(built):
-    readers.make()
-    (built / "notebooks").write_text("no folder")
-    with pytest.raises(
-        SystemExit,
-        match=r"notebooks.*folder.*\bwrite",
-    ):
-        readers.copy()
-
-
 def test_jupyterlab_opens_the_copies_with_settings_of_its_own(monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
     command = readers.lab("--no-browser")
@@ -500,9 +490,3 @@ def test_jupyterlab_opens_the_copies_with_settings_of_its_own(monkeypatch):
         own == str(readers.ROOT / "tools" / "jupyter")
         and settings["disabledExtensions"]["jupyterlab-jupytext"]
     )
-
-
-@pytest.mark.parametrize("words", [("else",), ("copy", "more")])
-def test_other_commands_get_the_usage(words):
-    with pytest.raises(SystemExit, match=r"usage: python -m tools.readers"):
-        readers.main(*words)

@@ -163,11 +163,6 @@ def test_all_places_name_the_same_pythons():
     )
 
 
-def test_a_python_without_venv_is_told(monkeypatch):
-    monkeypatch.setattr(surroundings.importlib.util, "find_spec", lambda name: None)
-    assert "apt-get install python3-venv" in surroundings.obstacle(".")
-
-
 def test_a_full_disk_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(
         surroundings.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 3 * 10**9)
@@ -181,11 +176,3 @@ def test_a_full_disk_is_told(monkeypatch, tmp_path):
             book.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 5 * 10**8)
         )
         book.build(root=tmp_path)
-
-
-def test_a_folder_that_cannot_be_written_to_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(surroundings.os, "access", lambda folder, mode: False)
-    assert (
-        surroundings.obstacle(str(tmp_path))
-        == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
-    )

@@ -194,7 +194,7 @@ def test_columns_in_large_units_are_named_and_not_called_flat():
     with warnings.catch_warnings(action="error"):
         default_kernel(model, model.mean[None])
     saddle = type("Saddle", (Potential,), {"energy": lambda self, x: x[:, 0] ** 2})()
-    with pytest.warns(UserWarning, match="flat or curves downwards in 1 of 2"):
+    with pytest.warns(UserWarning, match=r"flat.*1 of 2"):
         default_kernel(saddle, torch.zeros(1, 2, dtype=torch.float64))
 
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from booklib.data import Data
-from booklib.models.networks import multilayer_perceptron
 from booklib.runs.results import score
 from booklib.scores.prediction import area_under_roc, predictive_entropy
 from experiments import few
@@ -20,41 +18,16 @@ from experiments.few import (
     one_seed,
 )
 from experiments.fits import Task, predict
-from experiments.study import Prepared
-from sgmc.minibatches import Passes
-from sgmc.posteriors import NetworkPosterior
+from tests.experiments import test_fits
 
 
 def prepared(folder):
-    generator = torch.Generator().manual_seed(0)
-
-    def data(examples):
-        targets = torch.randint(4, (examples,), generator=generator)
-        return Data(
-            torch.nn.functional.one_hot(targets, 6).float()
-            + 0.1 * torch.randn(examples, 6, generator=generator),
-            targets,
-        )
-
-    train, validation, test, other = data(120), data(20), data(30), data(25)
-    return Prepared(
-        train,
-        test,
-        lambda: multilayer_perceptron([6, 5, 4]),
-        folder,
-        validation,
-        others={"letters": other},
-    )
+    return test_fits.prepared(folder, 120, "letters")
 
 
-def task(folder, rounds=20, batch_size=20):
-    posterior = NetworkPosterior(
-        multilayer_perceptron([6, 5, 4]),
-        *prepared(folder).train,
-        batch_size=batch_size,
-        minibatches=Passes(),
-    )
-    return Task(posterior, rounds, 0, 0, folder / "run-0", False)
+def task(folder):
+    posterior = test_fits.posterior_of(prepared(folder).train)
+    return Task(posterior, 20, 0, 0, folder / "run-0", False)
 
 
 def probabilities(generator, *shape):

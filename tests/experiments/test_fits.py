@@ -18,7 +18,7 @@ from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 
 
-def prepared(folder):
+def prepared(folder, examples=60, other="noise"):
     generator = torch.Generator().manual_seed(0)
 
     def data(examples):
@@ -29,14 +29,14 @@ def prepared(folder):
             targets,
         )
 
-    train, validation, test, other = data(60), data(20), data(30), data(25)
+    train, validation, test, more = data(examples), data(20), data(30), data(25)
     return Prepared(
         train,
         test,
         lambda: multilayer_perceptron([6, 5, 4]),
         folder,
         validation,
-        others={"noise": other},
+        others={other: more},
     )
 
 
@@ -189,7 +189,7 @@ def test_what_is_finished_is_not_done_again_nor_taken_for_something_else(tmp_pat
     (tmp_path / "one-0.json").write_text("{")
     with pytest.raises(
         ExperimentError,
-        match=r"one-0\.json is corrupt .* delete it to have it made anew",
+        match=r"one-0\.json.*corrupt.*delete",
     ):
         results([0.5, 2.0], 1)
 

@@ -288,9 +288,9 @@ def test_what_does_not_belong_together_is_refused():
         with pytest.raises(ValueError, match=r"covariances must be symmetric"):
             gaussian_product(torch.zeros(1, 2), wrong)
     drawn = candidates(Gaussian.standard(1), 5, 2)
-    with pytest.raises(ValueError, match=r"seed must be a whole number.*'0'"):
+    with pytest.raises(ValueError, match=r"seed.*'0'"):
         candidates(Gaussian.standard(1), 5, 2, seed="0")
-    with pytest.raises(ValueError, match=r"drawn must have the statistic log_density"):
+    with pytest.raises(ValueError, match=r"drawn.*log_density"):
         reweight(parts[0], [torch.zeros(10, 2)])
     with pytest.raises(ValueError, match=r"part 1 of parts.*\(5, 2\).*\(5, 1\)"):
         reweight(drawn, [torch.zeros(5, 2), torch.zeros(5, 1)])

@@ -41,13 +41,9 @@ def test_results_come_back_as_they_were_written(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            '{"format": 0}',
-            "x.json has format 0, and this version reads 1: move it away and run x "
-            "again",
-        ),
-        ("[]", "x.json is no result file, or corrupt"),
-        ('{"format": 1', "x.json is no result file, or corrupt"),
+        ('{"format": 0}', r"x\.json.*format 0.*reads 1.*run x"),
+        ("[]", r"x\.json.*corrupt"),
+        ('{"format": 1', r"x\.json.*corrupt"),
     ],
 )
 def test_results_of_another_version_are_refused_and_kept(content, message, tmp_path):

@@ -175,16 +175,11 @@ def test_the_prior_changes_once_a_round_and_only_where_it_is_drawn():
     [
         (
             {"plan": {"learning_rate": 2e-3}},
-            r"run.pt is of a run with other settings \(learning_rate was 0.001 and is "
-            r"0.002\): undo the change, or delete the file",
+            r"run\.pt.*learning_rate was 0\.001 and is 0\.002.*delete",
         ),
-        ({"plan": {"seed": 9}}, r"other settings \(seed was 0 and is 9\)"),
         # other labels
-        (
-            {"train": Data(data(40).inputs, 9 - data(40).targets)},
-            r"other settings \(checksum was",
-        ),
-        ({"activation": "relu"}, r"other settings \(network was"),
+        ({"train": Data(data(40).inputs, 9 - data(40).targets)}, "checksum was"),
+        ({"activation": "relu"}, "network was"),
     ],
 )
 def test_a_resume_with_other_settings_is_refused(changed, message, tmp_path):
@@ -240,7 +235,7 @@ def test_a_learning_rate_that_diverges_is_named_at_once():
     rounds = []
     with pytest.raises(
         DivergedError,
-        match="SGD left the finite numbers in round 1: lower its learning rate",
+        match=r"SGD.*round 1.*learning rate",
     ):
         make(PLANS["SGD"].but(learning_rate=1e30), watch=rounds.append).go(
             progress=False
