@@ -1,8 +1,4 @@
-"""What the appendix on reversible paths says of single steps: exact algebra, with
-matrices that do not commute.
-
-No statistics: every test compares two sides of an identity, and shows that the
-neighbouring statement, which is false, is far from it."""
+"""What the appendix says of reversed steps: exact algebra, each with its control."""
 
 import pytest
 import torch

@@ -1,6 +1,4 @@
-"""The bandit: what actions earn, what an oracle would, how agents act, and what a
-resume does.
-"""
+"""The bandit: what actions earn, how agents act, and a small run that is resumed."""
 
 import itertools
 import json

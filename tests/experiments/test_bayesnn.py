@@ -1,6 +1,4 @@
-"""The paper's program as others ran it: their stored numbers to the last digit, what
-without noise becomes of the drawn precisions, and a small run.
-"""
+"""The paper's program as others ran it: their stored numbers, and a small run."""
 
 import json
 

@@ -1,6 +1,4 @@
-"""CIFAR-10: how images are read, what random features are, and which prior the weights
-have.
-"""
+"""CIFAR-10: how images are read and standardised, and what random features are."""
 
 import torch
 from torch import Generator

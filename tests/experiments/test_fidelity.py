@@ -1,6 +1,4 @@
-"""Posterior fidelity: data, predictions, the reference and when it is refused, and what
-methods are measured by.
-"""
+"""Posterior fidelity: data, predictions, the reference, and a small run."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""The mixture of 25 Gaussians: schedules, starts, what is measured, what is stored, and
-going on with earlier runs.
-"""
+"""The mixture of 25 Gaussians: schedules, what is measured, and what is stored."""
 
 import json
 import math

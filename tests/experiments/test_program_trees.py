@@ -1,4 +1,4 @@
-"""The trees of the report's program: which state is chosen, and what cuts a half."""
+"""The trees of the report's program: which state is chosen, and what its noise is."""
 
 import math
 from collections import Counter

@@ -1,6 +1,4 @@
-"""What a result records beside its scores: times, lengths, rates, devices, and the
-numbers of a summary.
-"""
+"""Settings that results share: burn-ins, lengths, and those of another experiment."""
 
 import itertools
 

@@ -1,6 +1,4 @@
-"""SGNUTS on networks: what counts as a round, what is averaged, and what a resume
-does.
-"""
+"""SGNUTS on networks: what counts as a round, and what is averaged."""
 
 from functools import partial
 

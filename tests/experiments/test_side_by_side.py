@@ -1,6 +1,4 @@
-"""The experiments whose seeds run side by side: that they have the settings that were
-chosen, that each method is run alone and all are put together, and what they look at.
-"""
+"""Experiments whose seeds run side by side: settings, one method alone, and all."""
 
 import json
 

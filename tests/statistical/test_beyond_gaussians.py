@@ -4,9 +4,8 @@ chain is found by quadrature, on a grid.
 Algorithm 2 and the palindromic step move by θ'' = m(θ, θ') + N(0, s(θ')²), from two
 neighbouring positions to the next one. The law of such a pair is the fixed point of a
 linear map, and sums over a grid stand for its integrals, exact to many digits, because
-Gaussians are smooth. So the order of a bias, the bias of noise that depends on the
-position and the rate of escape are checked without any chance; chains of the package
-are compared with these laws by z-tests, with 1 false alarm in 10,000 for each test."""
+Gaussians are smooth. So the order of a bias is checked without any chance; chains of
+the package are compared with these laws by z-tests, with 1 false alarm in 10,000 each."""
 
 import math
 

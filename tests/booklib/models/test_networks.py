@@ -1,4 +1,4 @@
-"""Networks: the layers asked for, and what is refused."""
+"""Networks: the layers asked for."""
 
 import pytest
 import torch

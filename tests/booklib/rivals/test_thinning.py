@@ -1,6 +1,4 @@
-"""Thinning and herding against brute force, the bounds of the book's theorems, and laws
-that are known exactly.
-"""
+"""Thinning and herding against brute force, and laws that are known exactly."""
 
 import pytest
 import torch
