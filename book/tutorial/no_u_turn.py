@@ -41,12 +41,16 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # This page and the next are an elective: the story of pages 1 to 10 is complete without them.
-# For this page we put minibatches aside and return to {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>`, which left two numbers to choose. The second is the subject of this page: how long should a trajectory be?
-# One that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
-# {numref}`fig-turn-times` shows six trajectories on a ridge.
-# Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, one that starts along it goes far.
+# {doc}`HMC </book/tutorial/hamiltonian_monte_carlo>` left two numbers to choose, the size of a step and the number of steps, and this page is about the second: **how long should a trajectory be?**
+# Its gradients are exact; minibatches come back on the next page.
+#
+# A trajectory that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
+# No fixed length is right for all of them.
+# {numref}`fig-turn-times` shows six trajectories on a ridge. Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, and one that starts along it goes far.
 # Of 2,000 starts, the nine tenths quantile of the time to the dot is {c}`spread` times the one tenth quantile.
-# No fixed number of steps suits them all, so let each trajectory decide for itself when to turn back.
+#
+# So let each path decide for itself: the *no-U-turn sampler*, NUTS, goes on until the two ends of the path approach each other, and then chooses one of the path's states by $e^{-H}$.
+# This page shows why simply stopping at the dot is wrong, and what makes NUTS right.
 
 # %% mystnb={"figure": {"caption": "Distance from the start along six trajectories on a Gaussian with correlation 0.95: drawn until they first turn back (dots), then faintly.", "name": "fig-turn-times"}, "image": {"alt": "Six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go down and up after them."}} tags=["hide-input"]
 ridge = Gaussian.correlated(0.95)
@@ -104,29 +108,43 @@ show_scoreboard(5, first=3)
 # E[\theta'^2] = E[\theta^2] + 1.
 # $$ (eq-naive-growth)
 #
-# This answers the guess: the variance grows by one with every sample, to 21 after twenty. The chain has no stationary distribution at all, because $\theta'^2 = \theta^2 + r^2$ says that $\lvert\theta\rvert$ grows in every single step.
+# This answers the guess: the variance grows by one with every sample, to 21 after twenty. The chain has no stationary distribution at all.
 #
-# The reason is that the rule depends on where the path started.
-# Let the trajectory from $z = (\theta, r)$ stop at $z'$.
-# Started at $z'$ with the momentum reversed, the same path would in general *not* stop at $z$, because the turn is then judged from another start.
-# The move has no way back with the same probability, so detailed balance is lost, and with it the reason to expect the target.
+# The reason is that there is no way back.
+# From $\theta = 1$ with $r = 1$ the ball stops at $\theta' = \sqrt2$.
+# Start it there and turn its momentum round, which is zero, so that it starts at rest: it rolls back through 1, does not stop there, and turns at $-\sqrt2$.
+# Where a path stops depends on where it started, so a move from $z$ to $z'$ has no move from $z'$ to $z$ to balance it.
 #
-# ## Doubling
+# ## Two stages
 #
-# {cite:t}`hoffman2014` found the way out: build a path to *both* sides of the start, in such a way that the finished path could have been built from any of its states with the same probability.
-# Then choose one of its states by a rule that looks at the path only.
-# So a transition has two stages: *a path from the state*, and *a state from the path*.
+# {cite:t}`hoffman2014` found the way out. A transition has two stages:
 #
-# Double the path again and again, and toss a coin each time.
+# 1. *A path from the state.* Grow a path to both sides of the start, so that the finished path could have been grown from any of its states with the same probability.
+# 2. *A state from the path.* Choose one of the states by a rule that looks at the path, and not at where it started.
+#
+# Given the finished path, each of its states $z$ may then have been the start, with a probability proportional to $e^{-H(z)}$, because that is how often the chain stands at $z$. If the second stage chooses with the same probabilities, the new state has the distribution of the old one.
+#
+# How does one grow a path that has no beginning?
+# Double it again and again, and toss a coin each time.
 # To the right, take as many new steps forward from the right end as there are states; to the left, as many backward from the left end.
-# After $j$ doublings there are $2^j$ states, and the coins have put the start at each of the $2^j$ places with probability $2^{-j}$.
+# Number the states of the result from left to right.
+# A path of four states can be grown from each of them, by just one pair of coins:
 #
-# Number the states from left to right, $0$ to $2^j - 1$.
-# The halves of the path, its quarters, its eighths and so on are its *aligned sub-trees*: blocks of $2^k$ neighbours whose first number is a multiple of $2^k$.
-# After a doubling the old path is one half of the new path, and the new states are the other.
+# | start | first coin | path so far | second coin | path |
+# | --- | --- | --- | --- | --- |
+# | 0 | right | 0, 1 | right | 0, 1, 2, 3 |
+# | 1 | left | 0, 1 | right | 0, 1, 2, 3 |
+# | 2 | right | 2, 3 | left | 0, 1, 2, 3 |
+# | 3 | left | 2, 3 | left | 0, 1, 2, 3 |
 #
-# When is the path long enough?
-# Take any piece of it, with the states $z^-$ and $z^+$ at its ends and the sum $\rho$ of all its momenta; up to a factor, $M^{-1}\rho$ is nearly the way from one end to the other, because every step adds $\varepsilon M^{-1}r$ to the position.
+# So each start has the probability $\frac14$, and after $j$ doublings each of the $2^j$ states has $2^{-j}$.
+#
+# The table shows one thing more: on the way to the four, a start has been in 0, 1 or in 2, 3, and never in 1, 2.
+# The halves of a path, its quarters, its eighths and so on are its *aligned sub-trees*. Those that hold the start were once the whole path, and the others are parts of a half that was added.
+#
+# ## When is the path long enough?
+#
+# Take any piece of the path, with the momenta $r^-$ and $r^+$ at its left and right end and the sum $\rho$ of all its momenta. Every step adds $\varepsilon M^{-1}r$ to the position, nearly, so up to a factor $M^{-1}\rho$ is the way from one end to the other.
 # The piece *turns* if
 #
 # $$
@@ -134,44 +152,42 @@ show_scoreboard(5, first=3)
 # $$ (eq-turn)
 #
 # {cite:p}`betancourt2013`.
-# This is {eq}`eq-distance` asked at both ends, and the start does not appear in it.
-# (On first reading skip this: two halves can each go on although the path turns just where they meet, so we also test each half together with the first state of the other.)
-#
-# Stop when the whole path turns.
-# One more rule is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, throw the new half away and stop.
-# A start inside that sub-tree would have stopped there, and would never have built this path.
-# Take four states 0, 1, 2, 3, of which the new half, 2 and 3, turns. From 0 or 1 the path of four could be built; from 2 or 3 the coins that lead to this path first make the pair 2, 3, which turns, and the growth ends with two states. So a new half that contains such a pair must be thrown away.
-# A turn of the *whole* path does no harm: from whichever state it was built, it is seen at the same moment, when the path is complete.
-#
-# In code, for one chain, with mass one: a path is a list of states $(\theta, r)$, and a step backward is a step forward between two flips of the momentum.
+# This is {eq}`eq-distance` asked at both ends, and the start does not appear in it. At the left end, to go on is to go backward, with the velocity $-v^-$, and the way from the other end is $-M^{-1}\rho$, so the signs cancel. With mass one:
 
 
 # %%
-def ends_approach(r):
-    """Tell of pieces with the momenta r, (pieces, states, dim), whether one turns."""
-    rho = r.sum(1)
-    ends = (rho * r[:, 0]).sum(-1), (rho * r[:, -1]).sum(-1)
-    return bool((torch.minimum(*ends) <= 0).any())
-
-
 def turns(r):
-    """Tell whether a piece turns, or its half with the first state of the other."""
-    half = r.shape[1] // 2
-    return any(map(ends_approach, (r, r[:, : half + 1], r[:, half - 1 :])))
+    """Tell whether the ends of a piece approach; r are its momenta, (states, dim)."""
+    rho = r.sum(0)
+    return bool(rho @ r[0] <= 0 or rho @ r[-1] <= 0)
 
 
+# %% [markdown]
+# There are two rules.
+#
+# * *Stop when the whole path turns, and keep it.* From whichever state it was grown, the turn is seen at the same moment, when the path is complete.
+# * *Throw the new half away, and stop, if it turns, or an aligned sub-tree in it does.*
+#
+# The second is easily forgotten.
+# Take the four states of the table, and let the pair 2, 3 turn.
+# From 2 or 3 the growth ends with this pair, because it was then the whole path. So from 0 or 1, too, nobody may end with all four: the path would be one that two of its states could not have grown.
+#
+# In code, for one chain: a path is a list of states $(\theta, r)$, and a step backward is a step forward between two flips of the momentum.
+
+
+# %%
 def has_turn(r):
-    """Tell whether one of the aligned sub-trees of (states, dim) momenta turns."""
-    sizes = [2**k for k in range(1, len(r).bit_length())]
-    return any(turns(r.reshape(-1, size, r.shape[-1])) for size in sizes)
+    """Tell whether a half turns, or an aligned sub-tree in it."""
+    middle = len(r) // 2
+    return middle > 0 and (turns(r) or has_turn(r[:middle]) or has_turn(r[middle:]))
 
 
 def momenta(path):
     return torch.stack([r for _, r in path])
 
 
-def grow(start, step, weight, generator, has_turn=has_turn, max_depth=10):
-    """Grow a path from a state, and choose a state from the path; return both."""
+def grow(start, step, generator, unusable=has_turn, max_depth=10):
+    """First stage: grow a path from a state."""
     path, forward = [start], True
     for coin in torch.rand(max_depth, dtype=start[0].dtype, generator=generator):
         forward = not forward if coin < 0.5 else forward  # turn round, or not
@@ -182,13 +198,18 @@ def grow(start, step, weight, generator, has_turn=has_turn, max_depth=10):
             half.append((theta, r))
         if not forward:
             half = [(theta, -r) for theta, r in reversed(half)]
-        if has_turn(momenta(half)):
-            break
+        if unusable(momenta(half)):
+            break  # throw the half away
         path = path + half if forward else half + path
-        if turns(momenta(path)[None]):
+        if turns(momenta(path)):
             break
+    return path
+
+
+def choose(path, weight, generator):
+    """Second stage: choose a state from the path."""
     weights = torch.stack([weight(theta, r) for theta, r in path])
-    return path, path[torch.multinomial(weights, 1, generator=generator)]
+    return path[torch.multinomial(weights, 1, generator=generator)]
 
 
 # %% [markdown]
@@ -205,10 +226,6 @@ def on_the_ridge(theta, r):
     return theta[0], r[0]
 
 
-def by_energy(theta, r):
-    return torch.exp(-precise.energy(theta[None])[0] - r @ r / 2)
-
-
 first = (
     torch.tensor([1.5, 1.2], dtype=torch.float64),
     torch.tensor([-0.6, -1.4], dtype=torch.float64),
@@ -221,7 +238,7 @@ def noted(theta, r):
     return visited[-1]
 
 
-path, _ = grow(first, noted, by_energy, torch.Generator().manual_seed(25))
+path = grow(first, noted, torch.Generator().manual_seed(25))
 inside = {id(theta) for theta, _ in path}
 thrown_away = [state for state in visited if id(state[0]) not in inside]
 palette = ["black", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7"]
@@ -241,7 +258,7 @@ for part, offset in ((path, 0), (thrown_away, len(path))):
     for level in range(1, len(part).bit_length()):
         for low in range(0, len(part), 2**level):
             block = part[low : low + 2**level]
-            turning = turns(momenta(block)[None])
+            turning = turns(momenta(block))
             left, right = low + offset, low + offset + len(block) - 1
             below.plot(
                 [left, left, right, right],
@@ -276,46 +293,52 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
-# Let $(\theta, r)$ have the density $e^{-H}/Z$. Leapfrog keeps volume, so we may use the coordinates of $z_0$ whichever state is the start. In these the density for the finished path to be $w = (z_0, \dots, z_{2^j-1})$ with the start at index $s$ has three factors:
+# Let $(\theta, r)$ have the density $e^{-H}/Z$, and let $\Psi$ be a leapfrog step.
+# A path is fixed by any of its states, so call it by the leftmost: its states are $z_0$, $z_1 = \Psi(z_0)$, …, $z_s = \Psi^s(z_0)$, ….
+# How probable is it that the chain stands at $z_s$ and grows the path that begins at $z_0$?
+# Leapfrog conserves volume, so a small box about $z_0$ becomes, $s$ steps on, a box about $z_s$ of the same volume. The probability is therefore that volume, whatever $s$ is, times three factors:
 #
 # * $e^{-H(z_s)}/Z$, for the start;
 # * $2^{-j}$, for the coins: exactly one sequence of coins puts the start at index $s$;
-# * the probability, over the next coin, that the growth did not stop before $w$, and stops at $w$.
+# * the probability, over the next coin, that the growth did not stop before this path, and stops at it.
 #
-# The third does not depend on $s$. A sub-tree with the start in it was once the whole path, and any other was part of a new half. So every aligned sub-tree of $w$ was examined, whichever state was the start. And whether the growth stops at $w$ depends on $w$, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
+# The third does not depend on $s$. By the two rules every aligned sub-tree of the path was examined, as the whole path or in a new half, whichever state was the start. And whether the growth stops at the path depends on the path, on $j$, and on the next coin and the half that it would add, all of which are the same for every $s$.
 #
 # Given the path, the start therefore has index $s$ with probability proportional to $e^{-H(z_s)}$. A new index drawn with the same probabilities gives a state with the same distribution as the start.
 # ```
 #
 # Along an exact trajectory all weights $e^{-H}$ would be equal; they correct the integrator's error, as the acceptance step of HMC does.
-# Instead of an independent draw one may prefer states of the new half: move there with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half.
-# This keeps the distribution and travels further ({prf:ref}`lem-choice`; {ref}`ex-nuts-write`).
-# (An energy error so large that the step has *diverged* also ends the growth; the package compares with the energy of the start, which the proof does not cover.)
+# An energy error so large that the step has *diverged* also ends the growth; the package compares with the energy of the start, which the proof does not cover.
 #
-# In the bowl, with steps of 0.5:
+# Instead of an independent choice the package prefers states of the new half: after each doubling it moves there with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half.
+# This keeps the distribution and travels further ({prf:ref}`lem-choice`; {ref}`ex-nuts-write`).
+#
+# ## NUTS in the bowl
+#
+# With steps of 0.5, and 300 chains that start at the true distribution:
 
 
 # %%
-def nuts(theta, num_samples, generator, has_turn=has_turn):
-    """Draw a momentum, grow a path, choose a state, again and again."""
-    samples = []
-    for _ in range(num_samples):
-        start = theta, torch.randn(theta.shape, generator=generator)
-        _, (theta, _) = grow(start, roll, by_energy_in_the_bowl, generator, has_turn)
-        samples.append(theta)
-    return torch.cat(samples)
-
-
 def roll(theta, r):
     return leapfrog(lambda theta: theta, theta, r, 0.5)
 
 
-def by_energy_in_the_bowl(theta, r):
+def by_energy(theta, r):
     return torch.exp(-(theta @ theta + r @ r) / 2)
 
 
+def nuts(theta, num_samples, generator, unusable=has_turn):
+    """Draw a momentum, grow a path, choose a state, again and again."""
+    samples = []
+    for _ in range(num_samples):
+        start = theta, torch.randn(theta.shape, generator=generator)
+        theta, _ = choose(grow(start, roll, generator, unusable), by_energy, generator)
+        samples.append(theta)
+    return torch.cat(samples)
+
+
 generator = torch.Generator().manual_seed(11)
-exact = torch.randn(300, 1, generator=generator)  # 300 chains start at the target
+exact = torch.randn(300, 1, generator=generator)
 samples = torch.stack([nuts(start, 12, generator) for start in exact], 1)
 show_row("nuts", samples)
 
@@ -364,9 +387,12 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Only the whole algorithm stays about 1: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`, which does what `grow` does for all chains at once ({doc}`/book/appendix/api/kernel_parts`).
+# Only the whole algorithm stays about 1: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`.
 # Stopping at the turn leaves it at once, as {eq}`eq-naive-growth` predicts: the variance of the twentieth sample is {c}`obvious`.
 # Doubling without a look at the sub-trees of a new half leaves it, too, and ends at {c}`unchecked`.
+#
+# The package does both stages for all chains at once, by `grow_tree` ({doc}`/book/appendix/api/kernel_parts`), which the next page uses. With the same coins its paths have the lengths of ours.
+# It also tests each half together with the first state of the other, because in many dimensions a path can come round a full circle between two tests, and then its ends move apart again.
 
 # %% tags=["hide-input"]
 bowl = Gaussian.standard(1)
@@ -388,15 +414,14 @@ def package_tree(seed):
         theta, r = leapfrog(precise.gradient, point.position, point.momentum, 0.34)
         return Point(theta, r, -precise.energy(theta) - (r * r).sum(-1) / 2)
 
-    point = Point(first[0][None], first[1][None], by_energy(*first).log()[None])
-    return grow_tree(
-        point, forward, Matrix(1.0), 10, torch.Generator().manual_seed(seed)
-    )
+    own = torch.Generator().manual_seed(seed)
+    start = Point(first[0][None], first[1][None], torch.zeros(1).double())
+    return grow_tree(start, forward, Matrix(1.0), 10, own)
 
 
 def length(seed):
     own = torch.Generator().manual_seed(seed)
-    return len(grow(first, on_the_ridge, by_energy, own)[0])
+    return len(grow(first, on_the_ridge, own))
 
 
 check(
@@ -410,25 +435,50 @@ check(
 # %% [markdown]
 # NUTS still needs a step size and a mass, which are learned in a {term}`warm-up`; {doc}`/book/further/warm_up` shows how, and compares NUTS with HMC at its best and at its worst length.
 #
-# **To remember:** go on until the ends approach each other, and choose by $e^{-H}$ among states that would all have built the same path.
+# **To remember:** go on until the ends approach each other, and choose by $e^{-H}$ among states that would all have grown the same path.
 #
 # Does this survive a minibatch?
 # The noise of its gradient makes the path irreversible, and it does not show the energy, which is a sum over all the data.
-# {doc}`The next page </book/tutorial/sgnuts>` builds the tree on noisy paths, and finds an error in the obvious way to do so.
+# {doc}`The next page </book/tutorial/sgnuts>` grows noisy paths, and finds an error in the obvious way to choose from them.
 #
 # ## Change it
 #
-# * In `grow` set `if has_turn(momenta(half)):` to `if False:` and run all cells: nothing is thrown away any more, the path of {numref}`fig-tree` runs on, and the dotted line of {numref}`fig-naive` and NUTS's become the same mistake.
+# * In `grow` set `if unusable(momenta(half)):` to `if False:` and run all cells: nothing is thrown away any more, the path of {numref}`fig-tree` keeps its last half, red brackets and all, and in {numref}`fig-naive` NUTS's line climbs as the dotted one does.
 # * In the cell of {numref}`fig-tree` set the step `0.34` to `0.17`: the path needs twice as many states to turn.
-# * In `roll` set `0.5` to `1.5`: the row stays at 1, because the weights correct the energy error of even this step. Now let `by_energy_in_the_bowl` return `torch.ones(())`: the row shows what they corrected.
+# * In `roll` set `0.5` to `1.5`: the row stays at 1, because the weights correct the energy error of even this step. Now let `by_energy` return `torch.ones(())`: the row, and NUTS's line in {numref}`fig-naive`, show what they corrected.
 #
 # ## Exercises
 #
+# ```{exercise}
+# :label: ex-nuts-by-hand
+#
+# ★ **By hand.**
+# Four states in one dimension, 0 to 3, have the momenta $1.0$, $0.6$, $0.1$, $-0.4$.
+# Which aligned sub-trees turn?
+# With which path does the growth end from each of the four starts, if the coins fall as in the table?
+# ```
+#
+# ```{solution} ex-nuts-by-hand
+# :class: dropdown
+#
+# The pair 0, 1 has $\rho = 1.6$ and does not turn. The pair 2, 3 has $\rho = -0.3$, and $-0.3\cdot0.1 < 0$: it turns. The whole has $\rho = 1.3$, and $1.3\cdot(-0.4) < 0$: it turns, too.
+# From 0 or 1 the second doubling adds 2, 3, which is thrown away: the path is 0, 1.
+# From 2 or 3 the first doubling gives 2, 3, which is the whole path, and turns: it stays and ends the growth.
+# So nobody ends with four states, and each path could have been grown from both of its states.
+# ```
+
+# %% tags=["hide-input"]
+by_hand = torch.tensor([[1.0], [0.6], [0.1], [-0.4]])
+found = [turns(by_hand[:2]), turns(by_hand[2:]), turns(by_hand), has_turn(by_hand[:2])]
+says = "By hand: the pair 2, 3 turns, the whole turns, and the pair 0, 1 does not"
+check("by-hand", found == [False, True, True, False], kind="exact", says=says)
+
+# %% [markdown]
 # ````{exercise}
 # :label: ex-nuts-write
 #
 # ★★ **Write it yourself.** The package prefers states of the new half: from each half it draws a candidate in proportion to the weights, and the candidate of a new half replaces the choice so far with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half.
-# Write this choice for two halves, and put it into `grow`.
+# Write this choice for two halves, and put it into `grow`, which then does both stages.
 #
 # ```python
 # def prefer(chosen, path, half, weight, generator):
@@ -442,7 +492,7 @@ check(
 # ```{solution} ex-nuts-write
 # :class: dropdown
 #
-# In `grow`, begin with `chosen = start`, write `chosen = prefer(chosen, path, half, weight, generator)` before `path` gets longer, and return `chosen` in place of the last line's choice.
+# Give `grow` the argument `weight`, begin with `chosen = start`, write `chosen = prefer(chosen, path, half, weight, generator)` before `path` gets longer, and return `chosen` with the path.
 #
 #     new, old = (torch.stack([weight(*z) for z in part]) for part in (half, path))
 #     candidate = half[torch.multinomial(new, 1, generator=generator)]
@@ -499,10 +549,7 @@ def states(step_size, paths=200):
         return leapfrog(lambda x: x, theta, r, step_size)
 
     starts = torch.randn(paths, 2, 1, generator=generator)
-    lengths = [
-        len(grow(tuple(z), step, by_energy_in_the_bowl, generator)[0]) for z in starts
-    ]
-    return sum(lengths) / paths
+    return sum(len(grow(tuple(z), step, generator)) for z in starts) / paths
 
 
 check("states", states(0.5), near(3.95, 0.6), because="over 2,000 paths")
@@ -510,18 +557,6 @@ check("states-half", states(0.25), near(6.3, 1.0), because="over 2,000 paths")
 check("states-quarter", states(0.125), near(11.3, 1.8), because="over 2,000 paths")
 
 # %% [markdown]
-# ```{exercise}
-# :label: ex-nuts-refresh
-#
-# ★★ Would the theorem hold if the chosen momentum were kept for the next tree, instead of drawing a fresh one?
-# ```
-#
-# ```{solution} ex-nuts-refresh
-# :class: dropdown
-#
-# Yes, the tree leaves $e^{-H}$ invariant. But up to the integrator's error it keeps the energy, so the chain would hardly get from one energy to another.
-# ```
-#
 # ## Further reading
 #
 # {cite:t}`hoffman2014` introduced the sampler, with slice sampling in place of weights. The weights are due to {cite:t}`betancourt2017`, the criterion of {cite:t}`betancourt2013`; {cite:t}`durmus2023` prove that the chain converges.

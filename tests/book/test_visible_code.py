@@ -16,7 +16,7 @@ HIDDEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 PAGES: dict[str, tuple[set[str], str, str]] = {
     "no_u_turn": (
         {"nuts"},
-        "if has_turn(momenta(half)):",
+        "if unusable(momenta(half)):",
         "if False:",
     ),
     "bayesian_learning": (
