@@ -125,11 +125,3 @@ def test_visible_code_makes_the_result_of_its_page(page, run):
     except (ValueError, ArithmeticError):  # what diverges is seen, too
         return
     assert not all(broken[name]["holds"] for name in names)
-
-
-def test_a_path_grows_by_the_same_lines_on_both_of_its_pages():
-    """Page 12 repeats page 11's functions, so that its visible cells run alone."""
-    first, second = (visible(page) for page in ("no_u_turn", "sgnuts"))
-    start = first.index("def ends_approach")
-    lines = first[start : first.index("def nuts(")].rstrip()
-    assert "def grow" in lines and lines in second
