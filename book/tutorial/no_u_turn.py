@@ -49,7 +49,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {numref}`fig-turn-times` shows six trajectories on a ridge. Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, and one that starts along it goes far.
 # Of 2,000 starts, the nine tenths quantile of the time to the dot is {c}`spread` times the one tenth quantile.
 #
-# So let each path decide for itself: the *no-U-turn sampler*, NUTS, goes on until the two ends of the path approach each other, and then chooses one of the path's states by $e^{-H}$.
+# So let each path decide for itself: the *no-U-turn sampler*, NUTS, goes on until the two ends of the path approach each other, and then chooses one of the path's states, with a probability proportional to $e^{-H}$.
 # This page shows why simply stopping at the dot is wrong, and what makes NUTS right.
 
 # %% mystnb={"figure": {"caption": "Distance from the start along six trajectories on a Gaussian with correlation 0.95: drawn until they first turn back (dots), then faintly.", "name": "fig-turn-times"}, "image": {"alt": "Six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go down and up after them."}} tags=["hide-input"]
@@ -172,7 +172,7 @@ def turns(r):
 # Take the four states of the table, and let the pair 2, 3 turn.
 # From 2 or 3 the growth ends with this pair, because it was then the whole path. So from 0 or 1, too, nobody may end with all four: the path would be one that two of its states could not have grown.
 #
-# In code, for one chain: a path is a list of states $(\theta, r)$, and a step backward is a step forward between two flips of the momentum.
+# In code, for one chain: a path is a list of states $(\theta, r)$, a step backward is a step forward between two flips of the momentum, and the coin says whether to turn round.
 
 
 # %%

@@ -49,7 +49,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # Three states show what is at stake.
 # Take page 2's walk on them, whose stationary distribution is $\pi = (0.2, 0.3, 0.5)$, but do not follow it.
-# Let it *propose* a state $y$, and then choose between the old state $x$ and $y$: either with the weights $\pi(x)$ and $\pi(y)$, or with a coin.
+# Let it *propose* a state $y$, and then choose between the old state $x$ and $y$: either with the weights $\pi(x)$ and $\pi(y)$, so $y$ with probability $\pi(y)/(\pi(x) + \pi(y))$, or with a coin.
 #
 # *A guess before you read on.*
 # Which of the two still has the stationary distribution $\pi$?
@@ -461,7 +461,7 @@ show_scoreboard(13)
 # ## Change it
 #
 # * In the first visible cell of code after the imports set `pi` to `[0.1, 0.1, 0.8]`: {numref}`fig-twice-chosen` shows what squaring does to a state that is rare.
-# * In `palindromic_step` set `friction=0.5` to `friction=2.0`: in {numref}`fig-film` the energy comes and goes faster, still in the same way, and both rows stay where they are.
+# * In `palindromic_step` set `friction=0.5` to `friction=1.0`: in {numref}`fig-film` the energy comes and goes faster, still in the same way, and both rows stay where they are.
 # * In `sgnuts` replace the line `theta, r = tree.chosen[:2]` by `theta, r = tree.chosen.position, torch.randn(chains, 1, generator=generator)`, a fresh momentum: the first row rises to about three quarters, its histogram in {numref}`fig-sgnuts-report` widens, and the second stays.
 #
 # ## Exercises
