@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from sgmc.checks import check_instance, evaluate, shown
+from sgmc.checks import check_dims, check_instance, evaluate, shown
 from sgmc.door.draws import Draws
 from sgmc.posteriors import DataPotential
 
@@ -36,21 +36,17 @@ def convert(
     check_instance("name", name, str, '"position"')
     example = '{"y": lambda position: ...}'
     check_instance("predictive", predictive, Mapping | None, example)
-    functions, kind = predictive or {}, cast(type, Callable)
-    for key, function in functions.items():
-        check_instance(f"predictive[{key!r}]", function, kind, "torch.abs")
+    for key, function in (predictive or {}).items():
+        check_instance(f"predictive[{key!r}]", function, cast(Any, Callable), "abs")
     import arviz  # ArviZ is an extra, and takes a second
 
     statistics = {_NAMES.get(key, key): x for key, x in draws.statistics.items()}
     groups = {"posterior": draws.by_name(name), "sample_stats": statistics}
     if posterior is not None:
         check_instance("posterior", posterior, DataPotential, "LinearRegression()")
-        dim = _positions(draws).shape[-1]
-        if posterior.dim not in (None, dim):
-            raise ValueError(
-                f"posterior has {posterior.dim} coordinates, and the samples have "
-                f"{dim}: give the one that they were drawn from"
-            )
+        place = _positions(draws)[0]
+        if posterior.dim is not None:
+            check_dims(samples=place, posterior=place.new_empty(posterior.dim))
         if hasattr(posterior, "named"):
             named = lambda x: evaluate(partial(posterior.named, x), x)
             groups["posterior"] = _each(draws, named)
@@ -67,30 +63,26 @@ def convert(
             warnings.warn(
                 f"the group log_likelihood is left out: {error}", stacklevel=3
             )
-    if functions:
-        groups["posterior_predictive"] = _each(
-            draws, lambda x: {key: function(x) for key, function in functions.items()}
-        )
+    if predictive:
+        predicted = lambda x: {key: f(x) for key, f in predictive.items()}
+        groups["posterior_predictive"] = _each(draws, predicted)
     groups = {key: group for key, group in groups.items() if group}
     groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
+    old = arviz.__version__.startswith("0.")
+    data = arviz.from_dict(**groups if old else {"data": groups}, **form)
     made = {key: str(getattr(draws, key)) for key in ("kernel", "seed", "seconds")}
-    attributes = {"inference_library": "sgmc", **made}
-    if arviz.__version__.startswith("0."):
-        groups["posterior_attrs"] = attributes
-        return arviz.from_dict(**groups, **form)
-    return arviz.from_dict(groups, attrs={"posterior": attributes}, **form)
+    data.posterior.attrs.update(inference_library="sgmc", **made)
+    return data
 
 
 def _positions(draws: Draws) -> Tensor:
-    if isinstance(draws.samples, dict) or draws.samples.ndim != 3:
+    samples = draws.samples
+    if not isinstance(samples, Tensor) or samples.ndim != 3 or len(samples) == 0:
         raise ValueError(
-            "samples must be positions (num_samples, chains, dim), but they are "
-            f"{ ({key: shown(x) for key, x in draws.by_name('position').items()}) }: "
-            "sample without collect"
+            "samples must be positions (num_samples, chains, dim), of one draw at "
+            f"least, but they are {shown(samples)}: sample without collect"
         )
-    if len(draws) == 0:
-        raise ValueError("there are no draws")
-    return draws.samples
+    return samples
 
 
 def _log_likelihood(draws: Draws, posterior: Any) -> dict[str, Tensor]:
@@ -108,12 +100,8 @@ def _log_likelihood(draws: Draws, posterior: Any) -> dict[str, Tensor]:
         drawn, names = draws.statistics["hyperparameters"], posterior.hyperparameters
         each = (dict(zip(names, x.unbind(-1), strict=True)) for x in drawn)
         models = map(posterior.given, each)
-
-    def of_one(position: Tensor, model: Any) -> dict[str, Tensor]:
-        found = partial(model.pointwise_log_likelihoods, position)
-        return {"log_likelihood": evaluate(found, position)}
-
-    return _each(draws, of_one, models)
+    found = lambda x, model: evaluate(partial(model.pointwise_log_likelihoods, x), x)
+    return _each(draws, lambda *given: {"log_likelihood": found(*given)}, models)
 
 
 def _each(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,11 @@ from torch.utils._pytree import tree_map
 
 from sgmc.checkpoints.fingerprints import fingerprint
 from sgmc.checks import check_instance, check_number
+
+
+def _version() -> str:
+    """Name the versions; another Python compiles, and so hashes, otherwise."""
+    return f"PyTorch {torch.__version__} and Python 3.{sys.version_info.minor}"
 
 
 class CheckpointError(RuntimeError):
@@ -43,22 +49,18 @@ class Checkpoint:
     def __init__(self, path: str | Path, every: float = 30.0):
         check_instance("path", path, str | Path, '"run.pt"')
         check_number("every", every, 0)
-        self.path, self.every = Path(path), every
-        self.settings: dict[str, str] = {}
+        self.every, self.settings, problem = every, {}, "there is a folder or a device"
         try:
-            named = self.path.resolve()  # a null character raises an error
-            Path(f"{named}.unfinished").exists()  # so does a name that is too long
+            # A link stays, and the file that it names is replaced.
+            self.path = Path(path).resolve()  # a null character raises an error
+            Path(f"{self.path}.unfinished").exists()  # so does a name that is too long
+            right = self.path.is_file() or not self.path.exists()
         except (OSError, ValueError) as error:
+            right, problem = False, str(error)
+        if not right:
             raise ValueError(
-                f"path {str(path)[:60]!r} cannot be the name of a file ({error}): give "
-                'a shorter one, such as "run.pt"'
-            ) from error
-        if self.path.is_symlink():  # the link stays, and the file it names is replaced
-            self.path = named
-        if self.path.exists() and not self.path.is_file():
-            kind = "folder" if self.path.is_dir() else "device"
-            raise ValueError(
-                f'path {self.path} is a {kind}: name a file, such as "run.pt"'
+                f"path {str(path)[:60]!r} cannot be the name of a file, for {problem}: "
+                'give another, such as "run.pt"'
             )
 
     def __str__(self) -> str:
@@ -94,15 +96,15 @@ class Checkpoint:
         ours = self.settings
         if changed := [x for x in ours | known if known.get(x) != ours.get(x)]:
             raise CheckpointError(
-                f"checkpoint {self.path} belongs to a run with another "
+                f"checkpoint {self.path} belongs to a run under {version} with another "
                 f"{', '.join(changed)}; give another file, or delete this one to start "
                 "anew"
             )
-        if version != torch.__version__:
+        if version != _version():
             warnings.warn(
-                f"checkpoint {self.path} was written with PyTorch {version}, but this "
-                f"is {torch.__version__}: the run goes on, and its samples need not be "
-                "those of a run without a break",
+                f"checkpoint {self.path} was written with {version}, but this is "
+                f"{_version()}: the run goes on, and its samples need not be those of "
+                "a run without a break",
                 stacklevel=2,
             )
         return saved
@@ -120,7 +122,7 @@ class Checkpoint:
 
         def write(unfinished: Path) -> None:
             saved = {"settings": self.settings, "content": tree_map(alone, content)}
-            torch.save({**saved, "torch": str(torch.__version__)}, unfinished)
+            torch.save({**saved, "torch": _version()}, unfinished)
             with open(unfinished, "r+b") as file:
                 digest = hashlib.file_digest(file, "sha256").digest()
                 file.write(digest)

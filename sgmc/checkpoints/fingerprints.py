@@ -5,18 +5,15 @@ other runs.
 function that is defined within another at all.
 """
 
-import ast
 import copyreg
-import dataclasses
+import dis
 import functools
 import hashlib
-import importlib.util
-import inspect
-import symtable
 import sys
 import types
 import weakref
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -30,15 +27,27 @@ _PLAIN = (
     *(type(None), bool, int, float, complex, str, bytes, range, torch.Size),
     *(type(Ellipsis), type(NotImplemented), torch.dtype, torch.device, torch.layout),
 )
+# Values of these types are hashed by some of their attributes.
+_ATTRIBUTES = {
+    types.MethodType: ("__func__", "__self__"),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    types.CodeType: [
+        f"co_{name}"
+        for name in "code consts names varnames freevars cellvars argcount "
+        "posonlyargcount kwonlyargcount flags exceptiontable".split()
+    ],
+}
 # A brief fingerprint takes at most so many parts, and so many bytes of a tensor.
 _PARTS, _BYTES = 10**5, 2**28
-# Python itself writes functions for a class in these files.
-_GENERATED = ("<string>", dataclasses.__file__)
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:
     """Hash everything on which a run depends, by content: numbers, tensors,
     collections, functions with the variables that they enclose, kernels and potentials.
+
+    Functions are hashed as this version of Python compiles them, without comments and
+    layout, and with the values that they read from other modules of the user's own.
 
     Raises:
         ValueError: if it holds something whose content cannot be hashed.
@@ -75,12 +84,14 @@ class _Fingerprint:
         self.known: dict[int, tuple[object, bytes]] = {}
         self.depth: dict[int, int] = {}  # the depth of the things that are not done yet
 
+    @functools.cached_property
+    def modules(self) -> dict[str, types.ModuleType]:
+        """The modules of the user's own."""
+        return {n: x for n, x in [*sys.modules.items()] if _is_own_module(x)}
+
     def of(self, thing: object) -> bytes:
         kind, key = type(thing), id(thing)
         digest = hashlib.sha256(f"<{kind.__module__}.{kind.__qualname__}>".encode())
-        if kind in _PLAIN:
-            digest.update(repr(thing).encode())
-            return digest.digest()
         # This is a function that calls itself, or an object that refers to its owner:
         # so many levels above.
         if key in self.depth:
@@ -103,6 +114,8 @@ class _Fingerprint:
     def content(self, thing: Any) -> tuple[Any, Sequence]:
         """Return the bytes of a thing, and the other things that it consists of."""
         kind = type(thing)
+        if kind in _PLAIN:
+            return repr(thing).encode(), ()
         if issubclass(kind, Tensor) and thing.layout is torch.strided:
             plain = thing.detach().resolve_conj().resolve_neg().contiguous()
             numbers = plain.reshape(-1).view(torch.uint8).cpu().numpy()
@@ -118,18 +131,12 @@ class _Fingerprint:
             return b"".join(sorted(map(self.of, thing))), ()
         if kind is weakref.ref:
             return b"", (thing(),)
+        if kind in _ATTRIBUTES:
+            return b"", [getattr(thing, name) for name in _ATTRIBUTES[kind]]
         if kind is types.FunctionType:
             return b"", self.of_function(thing)
-        if kind is types.MethodType:
-            return b"", (thing.__func__, thing.__self__)
-        if kind is property:
-            return b"", (thing.fget, thing.fset, thing.fdel)
-        if kind is functools.cached_property:
-            return b"", (thing.func,)
-        if isinstance(thing, types.ModuleType):
-            return self.of_module(thing)
-        if isinstance(thing, type):
-            return self.of_class(thing)
+        if isinstance(thing, types.ModuleType | type):
+            return self.of_name(thing)
         if hasattr(thing, "__wrapped__"):  # a static method or functools.cache wraps it
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
@@ -143,43 +150,50 @@ class _Fingerprint:
         return numbers
 
     def of_function(self, function: types.FunctionType) -> Sequence:
-        """List a function's source, its defaults and attributes, and the variables that
+        """List a function's code, its defaults and attributes, and the variables that
         it encloses or reads from the globals of its module and of other modules of the
         user's own.
         """
-        empty, free = types.CellType(), function.__code__.co_freevars
-        cells = zip(free, function.__closure__ or (), strict=True)
-        enclosed = {name: cell.cell_contents for name, cell in cells if cell != empty}
-        given = function.__defaults__, function.__kwdefaults__, vars(function)
-        given = *given, [*enclosed.values()]
+        empty, codes = types.CellType(), [*_codes(function.__code__)]
+        cells = [x.cell_contents for x in function.__closure__ or () if x != empty]
+        given = function.__defaults__, function.__kwdefaults__, vars(function), cells
         if _is_installed(function.__module__):
             return f"{function.__module__}.{function.__qualname__}", *given
-        try:
-            source = _source(function)
-        except (OSError, TypeError, SyntaxError, ValueError) as error:
-            raise self.cannot_tell(function) from error
-        scope, table = function.__globals__, symtable.symtable(source, "", "exec")
-        names = sorted(({*_globals(table)} - {*free}) & {*scope})
-        read = {name: scope[name] for name in names}
-        return source, read, *given, *_members(source, scope | enclosed)
+        scope = function.__globals__
+        steps = chain.from_iterable(map(dis.get_instructions, codes))
+        found = [x.argval for x in steps if x.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+        read = {name: scope[name] for name in found if name in scope}
+        names = {name for code in codes for name in code.co_names}
+        held = [x.__name__ for x in [*cells, *read.values()] if _is_own_module(x)]
+        # A module that it imports within itself has its full name or its last.
+        members = [
+            (name, vars(module)[name])
+            for key, module in sorted(self.modules.items())
+            if key in held or {key, key.rpartition(".")[2]} & names
+            for name in sorted(names & vars(module).keys())
+        ]
+        return codes[0], *given, read, members
 
-    def of_module(self, module: types.ModuleType) -> tuple[bytes, Sequence]:
-        if _is_installed(module.__name__):
-            return module.__name__.encode(), ()
-        if not getattr(module, "__file__", None):
-            raise self.cannot_tell(module)
-        return Path(str(module.__file__)).read_bytes(), (module.__name__,)
-
-    def of_class(self, kind: type) -> tuple[bytes, Sequence]:
-        """Return a class's name and, unless the name stands for it, its bases,
-        functions and constants.
+    def of_name(self, thing: Any) -> tuple[bytes, Sequence]:
+        """Return the name of a module or a class and, unless the name stands for it, a
+        module's file, or a class's bases, functions and constants.
         """
-        name = f"{kind.__module__}.{kind.__qualname__}".encode()
-        if _is_installed(kind.__module__):
+        if isinstance(thing, types.ModuleType):
+            if _is_installed(thing.__name__):
+                return thing.__name__.encode(), ()
+            if not getattr(thing, "__file__", None):
+                raise self.cannot_tell(thing)
+            return Path(str(thing.__file__)).read_bytes(), (thing.__name__,)
+        name = f"{thing.__module__}.{thing.__qualname__}".encode()
+        if _is_installed(thing.__module__):
             return name, ()
-        members = sorted(vars(kind).items())
-        own = {key: member for key, member in members if not _is_pythons(key, member)}
-        return name, (kind.__bases__, own)
+        own = {
+            key: member
+            for key, member in sorted(vars(thing).items())
+            if isinstance(member, types.FunctionType)
+            or not key.startswith(("__", "_abc_"))
+        }
+        return name, (thing.__bases__, own)
 
     def of_object(self, thing: object) -> tuple[bytes, Sequence]:
         """Return the parts from which ``pickle`` would make a thing anew, without those
@@ -200,36 +214,22 @@ class _Fingerprint:
             state = {name: state[name] for name in sorted(kept, key=str)}
             # All plain values of a module count, because it is unknown which of them
             # are read.
-            modules = (vars(x) for x in state.values() if _is_own_module(x))
-            plain = [
-                (name, x)
-                for module in modules
-                for name, x in module.items()
-                if type(x) in _PLAIN and not name.startswith("__")
-            ]
-            if plain:
-                arguments = arguments, plain
+            modules = [vars(x) for x in state.values() if _is_own_module(x)]
+            plain = [x for module in modules for x in module.items() if _is_plain(*x)]
+            arguments = arguments, plain
         return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
 
     def cannot_tell(self, thing: object) -> ValueError:
         return ValueError(
             f"{self.name} holds a {type(thing).__qualname__}, of which a checkpoint "
             "cannot tell whether it is the same in another run: put plain values, "
-            "tensors and functions from a file or notebook in its place, or sample "
-            "without a checkpoint"
+            "tensors and functions in its place, or sample without a checkpoint"
         )
 
 
 def _is_derived(kind: type, name: Any) -> bool:
     members = (vars(each).get(name) for each in kind.__mro__)
     return any(isinstance(member, functools.cached_property) for member in members)
-
-
-def _is_pythons(name: str, member: object) -> bool:
-    """Tell whether Python itself made a member of a class or of a data class."""
-    if isinstance(member, types.FunctionType):
-        return member.__code__.co_filename in _GENERATED
-    return name.startswith("__") or name == "_abc_impl"
 
 
 @functools.cache
@@ -246,72 +246,17 @@ def _is_installed(module: str | None) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
 
 
+def _is_plain(name: str, value: object) -> bool:
+    return type(value) in _PLAIN and not name.startswith("__")
+
+
 def _is_own_module(thing: object) -> bool:
     return isinstance(thing, types.ModuleType) and not _is_installed(thing.__name__)
 
 
-def _members(source: str, scope: dict[str, Any]) -> list[tuple[str, Any]]:
-    """List the values that a source reads from modules of the user's own, such as
-    ``settings.SCALE``, whose value need not be that of the file.
-    """
-    found, nodes = {}, list(ast.walk(ast.parse(source)))
-
-    def value_of(node: Any) -> Any:
-        if isinstance(node, ast.Name):
-            return scope.get(node.id)
-        owner = value_of(node.value) if isinstance(node, ast.Attribute) else None
-        return vars(owner).get(node.attr) if _is_own_module(owner) else None
-
-    for node in nodes:  # the function itself may import modules
-        if isinstance(node, ast.Import):
-            for each in node.names:
-                name = each.name if each.asname else each.name.partition(".")[0]
-                scope[each.asname or name] = sys.modules.get(name)
-        elif isinstance(node, ast.ImportFrom):
-            name = "." * node.level + (node.module or "")
-            name = importlib.util.resolve_name(name, scope.get("__package__"))
-            scope[name] = sys.modules.get(name)
-            for each in node.names:
-                value = value_of(ast.Attribute(ast.Name(name), each.name))
-                scope[each.asname or each.name] = found[each.name] = value
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and (value := value_of(node)) is not None:
-            found[ast.unparse(node)] = value
-    return list(found.items())
-
-
-def _globals(table: symtable.SymbolTable) -> Iterator[str]:
-    """List the globals that the functions of a source read."""
-    for function in table.get_children():
-        for symbol in function.get_symbols():
-            if symbol.is_global():
-                yield symbol.get_name()
-        yield from _globals(function)
-
-
-@functools.lru_cache(maxsize=16)
-def _functions_in(source: str) -> list[ast.FunctionDef | ast.Lambda]:
-    tree = ast.walk(ast.parse(source))
-    return [node for node in tree if isinstance(node, ast.FunctionDef | ast.Lambda)]
-
-
-def _source(function: types.FunctionType) -> str:
-    """Find the source of a function, without comments and layout.
-
-    Raises:
-        OSError, TypeError, SyntaxError, ValueError: if it is not there.
-    """
-    code = function.__code__
-    found = [
-        node
-        for node in _functions_in("".join(inspect.findsource(function)[0]))
-        if getattr(node, "name", "<lambda>") == code.co_name
-        and min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
-        == code.co_firstlineno
-    ]
-    if len(found) > 1:
-        # the last lambda of a line that begins where the code does
-        first = min((line, start) for line, _, start, end in code.co_positions() if end)
-        begin = lambda node: (node.body.lineno, node.body.col_offset)
-        found = [max((node for node in found if begin(node) <= first), key=begin)]
-    return ast.unparse(*found)
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """List the code of a function and of those that are defined within it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _codes(each)

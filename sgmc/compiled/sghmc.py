@@ -14,12 +14,6 @@ from sgmc.noise import OnlineNoise
 
 # the number of potentials and shapes of tensors for which a kernel is compiled
 _AT_MOST = 16
-_NEEDED = (  # a gradient is traced and compiled with them
-    "a potential whose gradient is a formula of tensor operations, without Python that "
-    "depends on their values: take SGHMC",
-    "a C++ compiler that works here, such as g++ with Python's headers, and a gradient "
-    "of operations that it can be given: install one, or take SGHMC",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +38,10 @@ class CompiledSGHMC(SGHMC):
 
     def __post_init__(self):
         super().__post_init__()
-        if isinstance(self.noise_estimate, OnlineNoise):
+        if callable(self.step_size) or isinstance(self.noise_estimate, OnlineNoise):
             raise ValueError(
-                "noise_estimate is an OnlineNoise, whose clipping depends on values, "
-                "which cannot be compiled: take a fixed estimate, or SGHMC"
-            )
-        if callable(self.step_size):
-            raise ValueError(
-                "step_size is a schedule, which would have to be compiled anew for "
-                "every draw: take a number, or SGHMC"
+                "step_size and noise_estimate must be fixed to be compiled, but one is "
+                "a schedule, or an OnlineNoise, that depends on the step: take SGHMC"
             )
 
     @cached_property
@@ -74,9 +63,8 @@ class CompiledSGHMC(SGHMC):
         if key not in self._compiled:
             if len(self._compiled) == _AT_MOST:
                 raise RuntimeError(
-                    "CompiledSGHMC is for one potential and few shapes of its "
-                    f"positions, but {_AT_MOST + 1} were met, as in a Gibbs "
-                    "kernel, where every step has a potential of its own: take SGHMC"
+                    "CompiledSGHMC is for one potential and few shapes, but "
+                    f"{_AT_MOST + 1} were met, as in a Gibbs kernel: take SGHMC"
                 )
 
             def steps(*places: Tensor) -> None:
@@ -100,17 +88,16 @@ def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
     from torch._inductor import compile as compile_graph
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    graph = None
     try:
         with torch.no_grad():
             trace = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)
-            graph = trace(*tensors)
-            return cast(Callable, compile_graph(graph, cast(Any, tensors)))
+            return cast(Callable, compile_graph(trace(*tensors), cast(Any, tensors)))
     except Exception as error:
-        needed = _NEEDED[graph is not None]
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise RuntimeError(
-            f"CompiledSGHMC needs {needed} ({type(error).__name__}: {first})"
+            "CompiledSGHMC needs a gradient of tensor operations, without Python that "
+            "depends on their values, and a C++ compiler that works here: take SGHMC "
+            f"({type(error).__name__}: {first})"
         ) from error
 
 

@@ -9,9 +9,10 @@ that computes it, nor on the number of workers."""
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dask import config
+from distributed import Client, as_completed
 from torch import Tensor
 
 from sgmc.checks import check_count
@@ -22,12 +23,16 @@ from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 
-if TYPE_CHECKING:
-    from distributed import Client
+_SETTINGS = {
+    # A busy machine may need a minute to start a worker anew.
+    "distributed.deploy.lost-worker-timeout": "1 day",
+    # Data travel with their tasks on purpose.
+    "distributed.admin.large-graph-warning-threshold": "1 TiB",
+}
 
 
 @contextmanager
-def workers(number: int, processes: bool = True) -> Iterator["Client"]:
+def workers(number: int, processes: bool = True) -> Iterator[Client]:
     """Start workers of one thread each on this machine, and stop them at the end:
     processes, or threads of this one, which start at once and share its memory.
 
@@ -40,26 +45,17 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
         [3, 4]
     """
     check_count("number", number)
-    from dask import config
-    from distributed import Client
-
-    # A busy machine may need a minute to start a worker anew, and data travel with
-    # their tasks on purpose. The port is free, because there may be another cluster.
-    settings = {
-        "distributed.deploy.lost-worker-timeout": "1 day",
-        "distributed.admin.large-graph-warning-threshold": "1 TiB",
-    }
     few = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with config.set(settings):
+    with config.set(_SETTINGS):
         with warnings.catch_warnings():  # only the start of workers is silenced
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
-            client = Client(processes=processes, **few)
+            client = Client(processes=processes, **few)  # the port is a free one
         with client:
             yield client
 
 
 def as_they_come(
-    client: "Client", function: Callable, data: Sequence, *arguments: Sequence
+    client: Client, function: Callable, data: Sequence, *arguments: Sequence
 ) -> Iterator[tuple[int, Any]]:
     """Compute ``function(data[j], arguments[0][j], …)`` for every task j, each on some
     worker, and yield j and the result as they come.
@@ -72,10 +68,15 @@ def as_they_come(
         Exception: an error of the function in a task, with a note that has its number;
             the other tasks are given up.
     """
-    from distributed import as_completed
+
+    def work(piece: int, given: tuple) -> tuple[int, Any]:
+        try:
+            return piece, function(*given)
+        except Exception as error:
+            error.add_note(f"in piece {piece}")
+            raise
 
     pieces = list(zip(data, *arguments, strict=True))
-    work = partial(_work, function)
     futures = client.map(work, range(len(pieces)), pieces, pure=False, key="piece")
     try:
         for future, found in as_completed(futures, with_results=True):
@@ -86,7 +87,7 @@ def as_they_come(
 
 
 def run_all(
-    client: "Client", function: Callable, data: Sequence, *arguments: Sequence
+    client: Client, function: Callable, data: Sequence, *arguments: Sequence
 ) -> list:
     """Compute ``function(data[j], …)`` for every task j, as :func:`as_they_come` does,
     and list the results in the order of the tasks.
@@ -95,16 +96,8 @@ def run_all(
     return [found[piece] for piece in range(len(found))]
 
 
-def _work(function: Callable, piece: int, given: tuple) -> tuple[int, Any]:
-    try:
-        return piece, function(*given)
-    except Exception as error:
-        error.add_note(f"in piece {piece}")
-        raise
-
-
 def sample_all(
-    client: "Client",
+    client: Client,
     kernel: Kernel | Sequence[Kernel],
     potentials: Sequence[Potential],
     positions: Sequence[Tensor],
@@ -146,10 +139,9 @@ def sample_all(
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
     seeds = [derived_seed(seed, f"piece {piece}") for piece in range(number)]
     saved = [None] * number if checkpoints is None else checkpoints
-    work = partial(_sample, num_samples=num_samples, **settings)
+
+    def work(kernel, potential, position, seed, checkpoint) -> Draws:
+        own: Any = dict(seed=seed, checkpoint=checkpoint, progress=False)
+        return sample(kernel, potential, position, num_samples, **own, **settings)
+
     return run_all(client, work, kernels, potentials, positions, seeds, saved)
-
-
-def _sample(kernel, potential, position, seed, checkpoint, **settings) -> Draws:
-    own = {"seed": seed, "checkpoint": checkpoint, "progress": False}
-    return sample(kernel, potential, position, **own, **settings)

@@ -8,7 +8,11 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_indices, check_instance, check_seed
 from sgmc.posteriors.base import Batch, DataPotential
-from sgmc.potentials import Kind
+
+_OF_EXAMPLES = (
+    *("log_likelihood", "grad_log_likelihood", "pointwise_log_likelihoods"),
+    *("per_example_gradients", "_gradient_moments"),
+)
 
 
 class Shard(DataPotential):
@@ -62,16 +66,12 @@ class Shard(DataPotential):
         self._part = copy.copy(posterior)
         self._part.data, self._part.num_examples = self.data, self.num_examples
         self.num_shards = num_shards
-        self.grad_log_likelihood = self._part.grad_log_likelihood
+        # These do not depend on the prior.
+        for name in _OF_EXAMPLES:
+            setattr(self, name, getattr(self._part, name))
 
     def log_prior(self, position: Tensor) -> Tensor:
         return self._part.log_prior(position) / self.num_shards
-
-    def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
-        return self._part.log_likelihood(position, *batch)
-
-    def pointwise_log_likelihoods(self, position: Tensor) -> Tensor:
-        return self._part.pointwise_log_likelihoods(position)
 
     # The model's own ways to its energy and gradients are the fast ones. With the
     # likelihood J times as heavy they give J times the result.
@@ -87,14 +87,6 @@ class Shard(DataPotential):
     def _with_prior(self, position: Tensor, slope: Tensor, scale: float) -> Tensor:
         number = self.num_shards
         return self._part._with_prior(position, slope, number * scale) / number
-
-    def _gradient_moments(
-        self, position: Tensor, batch: Batch, kind: Kind
-    ) -> tuple[Tensor, Tensor]:
-        return self._part._gradient_moments(position, batch, kind)
-
-    def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
-        return self._part.per_example_gradients(position, batch)
 
 
 def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:

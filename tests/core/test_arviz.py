@@ -331,7 +331,7 @@ def test_draws_of_another_temperature_are_told():
         ({"posterior": Gaussian.standard(3)}, "posterior.*but it is a Gaussian"),
         (
             {"posterior": LogisticRegression(torch.ones(4, 2), torch.ones(4))},
-            "posterior has 2 coordinates, and the samples have 3",
+            "samples has 3, posterior has 2",
         ),
         ({"posterior": regression()}, r"cannot take a position .* torch.float32"),
         ({"predictive": {"y": 7}}, r"predictive\['y'\].*but it is 7"),
@@ -355,7 +355,7 @@ def test_what_arviz_cannot_be_given(arguments, message):
     [
         (torch.zeros(5, 4), r"samples must be positions"),
         ({"a": torch.zeros(5, 4, 3)}, "samples must be positions.*sample without"),
-        (torch.zeros(0, 4, 3), "no draws"),
+        (torch.zeros(0, 4, 3), r"one draw at least, but they are \(0, 4, 3\)"),
     ],
     ids=["numbers", "names", "none"],
 )
