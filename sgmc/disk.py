@@ -1,27 +1,23 @@
 """Data in files: they are written once from a stream, and read by number."""
 
+import copy
+import math
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.lib.format import header_data_from_array_1_0, write_array_header_1_0
-from torch import Tensor
+from numpy.lib.format import write_array_header_1_0
+from torch import Generator, Tensor
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
 from sgmc.checks import check_count, check_instance, shown
 
-_LOOKS = 64  # the number of examples that are read twice
 _WHOLE = "give the DataLoader drop_last=False"
-_CHANGED = (
-    "so something changes them at random, such as an augmentation, and the posterior "
-    "would be that of one such pass: take the data without it"
-)
 
 
 def to_disk(
@@ -37,11 +33,9 @@ def to_disk(
     batch. NumPy's ``open_memmap`` has to know N before.
 
     A posterior counts each example once, so a stream that does not is another data set,
-    and is invalid. Of a ``DataLoader`` whose data set has numbers the sampler is asked
-    for those of one pass, and 64 examples are read twice; any other stream that can be
-    read again is, for 64 examples, and to its end if it then comes in another order. An
-    augmentation that flips one example in ten is missed by chance in one of 300,000
-    runs. A generator cannot be read again, and is taken at its word.
+    and is invalid. A ``DataLoader`` whose data set has numbers may ask for each of them
+    once. Whatever can be read again is, to its end, and must give the same examples; a
+    generator cannot, and is taken at its word.
 
     Args:
         batches: such as a ``torch.utils.data.DataLoader``: a tensor ``(n, ...)``, or
@@ -82,69 +76,99 @@ def to_disk(
             f"{folder} holds data already: take from_disk({str(folder)!r}), or "
             "another folder"
         )
-    most, workers = at_most, 0
+    again, entries, most = batches, [], float(at_most)
     if isinstance(batches, DataLoader):
+        # Workers that all go through one stream give each example several times.
+        again = _copied(batches, num_workers=0, generator=Generator())
         if not isinstance(batches.dataset, IterableDataset):
-            _check_numbered(batches)
-            most = None
+            most, batched = math.inf, batches.batch_sampler is not None
+            place = "batch_sampler" if batched else "sampler"
+            again = _copied(again, **{place: entries})
+            batches = _copied(batches, **{place: _once(batches, place, entries)})
         elif batches.drop_last:
             raise ValueError(f"batches leaves the last examples out: {_WHOLE}")
-        else:
-            workers = batches.num_workers
     folder.mkdir(parents=True, exist_ok=True)
     # An incomplete set of files is deleted.
     with TemporaryDirectory(dir=folder) as new:
-        _write(batches, Path(new), most, workers)
-        if most is not None and not isinstance(batches, Iterator):
-            _check_second_pass(batches, from_disk(new))
+        _write(batches, Path(new), most)
+        if not isinstance(again, Iterator):
+            _check_again(again, from_disk(new))
         for path in Path(new).iterdir():
             path.rename(folder / path.name)
     return from_disk(folder)
 
 
-def _write(batches: Iterable, folder: Path, at_most: int | None, workers: int) -> None:
-    """Write a stream of at most so many examples. Each of the workers goes through the
-    stream of an ``IterableDataset``, in turn.
+def _copied(loader: DataLoader, **changes: Any) -> DataLoader:
+    made = copy.copy(loader)
+    # The workers that a loader keeps belong to its own order.
+    vars(made).update(changes, _iterator=None)
+    return made
+
+
+def _once(loader: DataLoader, place: str, entries: list) -> Iterator:
+    """Go through the numbers for which a loader asks in a pass, and keep them; raise a
+    ValueError unless each example of its data comes once.
     """
-    number, files, heads, before, twins = 0, [], [], [], workers > 1
+    order = getattr(loader, place)
+    sampler, seen = getattr(order, "sampler", order), set()
+    name = type(sampler).__name__
+    for entry in order:
+        entries.append(entry)
+        keys = entry.tolist() if isinstance(entry, Tensor | np.ndarray) else entry
+        for key in keys if isinstance(keys, list) else [keys]:
+            if str(key) in seen:
+                raise ValueError(
+                    f"batches gives example {key} more than once in a pass, by its "
+                    f"{name}. A posterior counts each example once: leave the sampler "
+                    "out, and write weights into the likelihood, as one more tensor "
+                    "beside x and y"
+                )
+            seen.add(str(key))
+        yield entry
+    # The subset that a sampler names is the data.
+    named = isinstance(sampler, SubsetRandomSampler)
+    whole: Any = sampler if named else loader.dataset
+    counted = hasattr(whole, "__len__") and all(map(str.isdigit, seen))
+    if counted and len(seen) < len(whole):
+        raise ValueError(
+            f"batches leaves {len(whole) - len(seen)} of {len(whole)} examples out: "
+            f"{_WHOLE}, or leave its {name} out; torch.utils.data.Subset(...) names a "
+            "part"
+        )
+
+
+def _write(batches: Iterable, folder: Path, at_most: float) -> None:
+    """Write a stream of at most so many examples."""
+    number, first, files = 0, None, []
     with ExitStack() as stack:
-        for turn, batch in enumerate(batches):
+        for batch in batches:
             arrays = _arrays(batch)
             kinds = [(str(array.dtype), array.shape[1:]) for array in arrays]
-            if turn == 0:
+            if first is None:
                 first = kinds
-                # NumPy leaves space in the headers for a number that grows.
-                heads = [header_data_from_array_1_0(array[:0]) for array in arrays]
                 for place, array in enumerate(arrays):
                     file = stack.enter_context(open(folder / f"{place}.npy", "wb"))
+                    # NumPy leaves space in the header for a number that grows.
                     np.save(file, array[:0])
                     files.append(file)
-            if kinds != first or len({len(array) for array in arrays}) > 1:
+            if kinds != first or len({*map(len, arrays)}) > 1:
                 given = [(str(array.dtype), array.shape) for array in arrays]
                 alike = [(kind, ("n", *shape)) for kind, shape in first]
                 raise ValueError(f"batches must be alike, {alike}, but one is {given}")
             for file, array in zip(files, arrays, strict=True):
                 file.write(np.ascontiguousarray(array).data)
             number += len(arrays[0])
-            if at_most is not None and number > at_most:
+            if number > at_most:
                 raise ValueError(
-                    f"batches has more than at_most = {at_most:,} examples, and may "
+                    f"batches has more than at_most = {at_most:,.0f} examples, and may "
                     "have no end: cut it by itertools.islice, or give a larger at_most"
                 )
-            twins = twins and (turn % workers == 0 or _alike(before, arrays))
-            before = arrays
         if number == 0:
             raise ValueError("batches has no examples: was the stream read before?")
-        if twins and turn > 0:
-            raise ValueError(
-                f"batches gives each example {workers} times, once for each of its "
-                "workers: share the examples out by get_worker_info, or give "
-                "num_workers=0"
-            )
-        for file, head in zip(files, heads, strict=True):
+        for file, (kind, shape) in zip(files, first or (), strict=True):
             file.seek(0)
-            shape = (number, *head["shape"][1:])
-            write_array_header_1_0(file, head | {"shape": shape})
+            head = {"descr": np.dtype(kind).str, "shape": (number, *shape)}
+            write_array_header_1_0(file, head | {"fortran_order": False})
 
 
 def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
@@ -204,83 +228,29 @@ def _alike(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
     )
 
 
-def _check_numbered(loader: DataLoader) -> None:
-    """Raise a ValueError unless an epoch of a loader has each example of its data set
-    once, and always with the same values. The random numbers of the following epoch do
-    not change.
-    """
-    data, batched = loader.dataset, loader.batch_sampler is not None
-    order: Any = loader.batch_sampler if batched else loader.sampler
-    sampler = getattr(order, "sampler", order)
-    name, generator = type(sampler).__name__, getattr(sampler, "generator", None)
-    state = None if generator is None else generator.get_state()
-    seen, places = set(), []
-    with torch.random.fork_rng(devices=[]):
-        for entry in order:
-            keys = entry.tolist() if isinstance(entry, Tensor | np.ndarray) else entry
-            keys = keys if isinstance(keys, list) else [keys]
-            places += keys if batched else [entry]
-            for key in keys:
-                key = key.item() if isinstance(key, Tensor) else key
-                key = key if isinstance(key, Hashable) else str(key)
-                if key in seen:
-                    raise ValueError(
-                        f"batches gives example {key} more than once in a pass, by its "
-                        f"{name}. A posterior counts each example once: leave the "
-                        "sampler out, and where examples are to count more, write "
-                        "their weights into the likelihood, as one more tensor beside "
-                        "x and y"
-                    )
-                seen.add(key)
-        if generator is not None:
-            generator.set_state(state)
-        # The subset that a sampler names is the data.
-        whole: Any = sampler if isinstance(sampler, SubsetRandomSampler) else data
-        counted = all(isinstance(key, Integral) for key in seen)
-        if counted and hasattr(whole, "__len__") and len(seen) < len(whole):
-            cut = getattr(order, "drop_last", False)
-            remedy = f"leave its {name} out; torch.utils.data.Subset(...) names a part"
-            raise ValueError(
-                f"batches leaves {len(whole) - len(seen)} of {len(whole)} examples "
-                f"out: {_WHOLE if cut else remedy}"
-            )
-        number = max(1, _LOOKS * len(places) // max(1, len(seen)))
-        few = places[:: -(-len(places) // number) or 1]
-        twice = DataLoader(
-            data,
-            len(few) if batched else None,
-            sampler=few + few,
-            collate_fn=loader.collate_fn,
-            num_workers=min(loader.num_workers, 1),
-            worker_init_fn=loader.worker_init_fn,
-            multiprocessing_context=loader.multiprocessing_context,
-        )
-        looks = [_arrays(batch) for batch in twice] if few else []
-    half = len(looks) // 2
-    if not all(map(_alike, looks[:half], looks[half:])):
-        raise ValueError(f"batches gives two values of one example, {_CHANGED}")
-
-
-def _check_second_pass(batches: Iterable, found: Sequence[Tensor]) -> None:
-    """Raise a ValueError if a second epoch has other examples than the first, up to
-    their order.
-
-    The global random numbers stay what they are.
+def _check_again(batches: Iterable, found: Sequence[Tensor]) -> None:
+    """Raise a ValueError if a second pass has other examples than the first, up to
+    their order. The global random numbers stay what they are.
     """
     first = [tensor.numpy() for tensor in found]
     number, total, ordered = 0, 0, True
     with torch.random.fork_rng(devices=[]):
         for batch in batches:
             arrays = _arrays(batch)
-            size = len(arrays[0])
-            rows = [array[number : number + size] for array in first]
+            rows = [array[number : number + len(arrays[0])] for array in first]
             ordered = ordered and _alike(rows, arrays)
-            number, total = number + size, total + _sum_of_rows(arrays)
-            if number > len(first[0]) or (ordered and number >= _LOOKS):
+            number, total = number + len(arrays[0]), total + _sum_of_rows(arrays)
+            if number > len(first[0]):
                 break
+    same = ordered and number == len(first[0])
     # A stream that goes on where it was, instead of at its beginning, has nothing more.
-    if number > 0 and not ordered and total != _sum_of_rows(first):
-        raise ValueError(f"batches gives other values in a second pass, {_CHANGED}")
+    if number > 0 and not same and total != _sum_of_rows(first):
+        raise ValueError(
+            "batches gives other examples in a second pass, because something changes "
+            "them at random, such as an augmentation, and the posterior would be that "
+            "of one such pass; or each worker gives them all. Take the data without "
+            "it, and share them out by get_worker_info, or give num_workers=0"
+        )
 
 
 def _sum_of_rows(arrays: Sequence[np.ndarray]) -> int:

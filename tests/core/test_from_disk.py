@@ -248,8 +248,8 @@ def test_workers_give_each_example_once_or_are_refused(tmp_path):
     (found,) = to_disk(DataLoader(Stream(1), 5, num_workers=2), tmp_path / "one")
     assert found.tolist() == [0.0]
     for data, message in (
-        (Stream(shared=False), r"example 2 times.*get_worker_info.*num_workers=0"),
-        (Changing(), r"two values of one example"),
+        (Stream(shared=False), r"second pass.*get_worker_info.*num_workers=0"),
+        (Changing(), r"other examples in a second pass"),
     ):
         with pytest.raises(ValueError, match=message):
             to_disk(DataLoader(data, 5, num_workers=2), tmp_path / "new")
@@ -317,21 +317,21 @@ def test_not_a_number_and_equal_examples_are_no_change(tmp_path):
             DataLoader(DATA, batch_sampler=[[0, 1, 2], torch.tensor([2, 3])]),
             r"example 2 more than once",
         ),
-        (DataLoader(Changing(), 5), r"two values.*augmentation.*without it"),
+        (DataLoader(Changing(), 5), r"other examples.*augmentation.*without it"),
         (
             DataLoader(Changing(), None, sampler=BatchSampler(range(200), 9, False)),
-            r"two values of one example",
+            r"other examples in a second pass",
         ),
         (
             DataLoader(Changing(draw=lambda: np.random.rand()), 5, shuffle=True),
-            r"two values of one example",
+            r"other examples in a second pass",
         ),
-        (DataLoader(DATA, 5, collate_fn=mixed), r"two values of one example"),
+        (DataLoader(DATA, 5, collate_fn=mixed), r"other examples in a second pass"),
         (DataLoader(Stream(), 5, drop_last=True), r"last.*drop_last=False"),
-        (DataLoader(Stream(changed=1.0), 5), r"other values in a second pass"),
+        (DataLoader(Stream(changed=1.0), 5), r"other examples in a second pass"),
         (
             DataLoader(Stream(changed=0.1, shuffled=True), 5),
-            r"other values in a second pass",
+            r"other examples in a second pass",
         ),
         (
             DataLoader(Stream(rounds=10**9), 5),
