@@ -69,7 +69,7 @@ def convert(
     groups = {key: group for key, group in groups.items() if group}
     groups = tree_map(lambda x: x.transpose(0, 1).cpu().numpy(), groups)
     old = arviz.__version__.startswith("0.")
-    data = arviz.from_dict(**groups if old else {"data": groups}, **form)
+    data: Any = arviz.from_dict(**groups if old else {"data": groups}, **form)
     made = {key: str(getattr(draws, key)) for key in ("kernel", "seed", "seconds")}
     data.posterior.attrs.update(inference_library="sgmc", **made)
     return data

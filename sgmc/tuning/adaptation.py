@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, is_number
+from sgmc.checks import check_count, check_number
 from sgmc.door.remarks import name_chains
 from sgmc.door.running import Store, drive
 from sgmc.door.sampling import flatten, unflatten
@@ -100,7 +100,7 @@ def adapt(
         position: where the chains start, ``(chains, dim)``.
         num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty.
         seed: seed of the warm-up, whose numbers are not those of a run of this seed.
-        target_acceptance: the mean acceptance to reach, between 0 and 1.
+        target_acceptance: the mean acceptance to reach, from 0.01 and below 1.
         checkpoint: where to save the warm-up, or from which to go on.
         progress: whether to show a progress bar.
 
@@ -121,10 +121,7 @@ def adapt(
         True
     """
     check_count("num_steps", num_steps, at_least=20)
-    if not (is_number(target_acceptance) and 0 < target_acceptance < 1):
-        raise ValueError(
-            f"target_acceptance must lie between 0 and 1, but is {target_acceptance!r}"
-        )
+    check_number("target_acceptance", target_acceptance, 0.01, 1)
     check_kernel(kernel)
     check_start(potential, position, seed)
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
@@ -225,24 +222,23 @@ class _WarmUp:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def state_dict(self) -> dict:
-        return {
-            "done": self.done,
-            "state": flatten(self.state),
-            "generator": self.generator.get_state(),
-            "mass": self.mass.value,
-            "moments": vars(self.moments),
-            "recent": self.recent,
-            "averaging": vars(self.averaging),
-        }
+        generator, mass = self.generator.get_state(), self.mass.value
+        averages = self.recent, vars(self.moments), vars(self.averaging)
+        state = flatten(self.state), mass, *averages
+        return {"done": self.done, "state": state, "generator": generator}
 
     def load_state_dict(self, saved: dict) -> None:
         here = lambda x: x.to(self.start.device) if isinstance(x, Tensor) else x
-        self.done, self.recent = saved["done"], here(saved["recent"])
-        self.mass = Matrix(here(saved["mass"]))
-        self.state = unflatten(saved["state"], self.state)
-        self.generator.set_state(saved["generator"])
-        vars(self.moments).update(saved["moments"])
-        vars(self.averaging).update(saved["averaging"])
+        state, mass, recent, moments, averaging = saved["state"]
+        self.done, self.recent, self.mass = (
+            saved["done"],
+            here(recent),
+            Matrix(here(mass)),
+        )
+        self.state = unflatten(state, self.state)
+        self.generator.set_state(saved["generator"].cpu())
+        vars(self.moments).update(moments)
+        vars(self.averaging).update(averaging)
 
 
 class _Moments:

@@ -5,7 +5,7 @@ the noise of its gradient.
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -15,15 +15,14 @@ from sgmc.checks import (
     check_number,
     check_positive,
     check_precision,
-    is_number,
 )
 from sgmc.door._models import few_examples
 from sgmc.door.running import Store, drive
 from sgmc.door.sampling import DivergenceError, flatten, unflatten
 from sgmc.door.starting import check_start
-from sgmc.kernels.sghmc import SGHMC, SGHMCState
+from sgmc.kernels.sghmc import SGHMC
 from sgmc.matrices import Matrix, as_matrix, in_double
-from sgmc.noise import estimate_noise_variance
+from sgmc.noise import estimate_noise_variance, spare
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 from sgmc.tuning.adaptation import STEP_SIZES
@@ -79,13 +78,7 @@ def matched_noise_estimate(
         )
     half = c @ damped.inverse @ a
     estimate = 0.5 * step_size * v + 0.125 * step_size**2 * (half + half.transposed)
-    spare = (c - estimate).eigenvalues
-    if min(spare) < -1e-6 * max(map(abs, spare)):
-        raise ValueError(
-            "friction must be at least the noise estimate that belongs to step_size "
-            f"= {step_size:g}, but their difference has an eigenvalue of "
-            f"{min(spare):g}: take a smaller step_size, more friction or a larger batch"
-        )
+    spare(1.0, c, estimate, "friction")
     return estimate.value
 
 
@@ -107,9 +100,7 @@ class DefaultSGHMC(SGHMC):
     def __str__(self) -> str:
         return repr(self).replace(": ", ":\n  ").replace("; ", "\n  ")
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGHMCState:
+    def init(self, potential, position, generator):
         """Start at the given position ``(chains, dim)``, as SGHMC does."""
         number = getattr(potential, "num_examples", None)
         if None not in (number, self.num_examples) and number != self.num_examples:
@@ -184,7 +175,7 @@ def default_kernel(
         SGHMC(step_size=0.05, num_steps=40): whole matrices of 2 coordinates; noise up
         to 40 times the curvature, 50% of what friction needs
     """
-    look = _look(potential, position, seed)
+    look = _Look(potential, position, seed)
     if look.far:
         warnings.warn(
             f"the position is at no mode and like no draw: it is some {look.far:.3g} "
@@ -272,7 +263,7 @@ class _Tuning:
         with warnings.catch_warnings():
             # The warnings about a mode no longer hold for draws.
             warnings.simplefilter("ignore")
-            look = _look(self.potential, self.position, self.seed)
+            look = _Look(self.potential, self.position, self.seed)
         if look.far and look.kernel().num_steps == MOST_STEPS:
             raise ValueError(
                 f"position is some {look.far:.3g} standard deviations from a mode, and "
@@ -284,7 +275,7 @@ class _Tuning:
             self.target = Potential()  # all the data give the exact gradient
             self.target.energy = self.potential.energy
             self.target.gradient = self.potential.gradient
-            look = look._replace(noise=0 * look.noise, loudness=0.0)
+            look.noise, look.loudness = 0 * look.noise, 0.0
         step_size = look.kernel().step_size / 4
         self.kernel = look.kernel(step_size, 4 * MOST_STEPS)
         chains = max(_CHAINS, len(self.position))
@@ -330,16 +321,45 @@ class _Tuning:
         self.generator.set_state(saved["generator"].cpu())
 
 
-class _Look(NamedTuple):
-    """Measurements at some positions."""
+class _Look:
+    """Measurements at some positions: the curvature A, the noise V, its loudness ν, the
+    stiffness κ, and how many standard deviations it is ``far`` from a mode, 0 if near.
+    """
 
-    curvature: Tensor  #: A
-    noise: Tensor  #: V
-    loudness: float  #: ν
-    stiffness: float  #: κ
-    form: str  #: the form of A and V, in words
-    num_examples: int | None
-    far: float  #: number of standard deviations from a mode, 0 if near
+    def __init__(self, potential: Potential, position: Tensor, seed: int):
+        check_start(potential, position, seed)
+        check_precision("position", position)
+        generator = Generator(position.device).manual_seed(seed)
+        chains, dim = position.shape
+        self.num_examples = getattr(potential, "num_examples", None)
+        with torch.no_grad():
+            if dim <= FULL:
+                self.curvature, self.stiffness = _hessian(potential, position), 1.0
+                self.form = f"whole matrices of {dim} coordinates"
+                rows = 400 * dim  # examples to measure, over all positions
+                size = getattr(potential, "batch_size", None) or rows
+                looks = math.ceil(rows / (chains * size))  # minibatches a position
+                together = min(looks, math.ceil(_TOGETHER / chains))
+                many, number = position.repeat(together, 1), math.ceil(looks / together)
+                given = potential, many, generator, "full", number
+                noise = torch.as_tensor(estimate_noise_variance(*given))
+                self.noise = _without_negative(_symmetric(noise))
+                root = Matrix(self.curvature).root.inverse
+                self.loudness = max((root @ Matrix(self.noise) @ root).eigenvalues)
+            else:
+                # The rows of ∇²U have the lengths (E[(∇²U z)ⱼ²])^½ over random signs z.
+                signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
+                lengths = _curved(potential, position, signs).square().mean(0).sqrt()
+                self.curvature = lengths.clamp(min=FLAT * float(lengths.max()))
+                given = potential, position, generator, "diagonal", 10
+                self.noise = torch.as_tensor(estimate_noise_variance(*given))
+                given = potential, position, self.curvature, generator
+                self.stiffness, along = _stiffest(*given)
+                self.loudness = max(along, float((self.noise / self.curvature).max()))
+                self.form = f"diagonals, the stiffest direction {self.stiffness:.3g} "
+                self.form += f"times as curved, of {dim} coordinates"
+                root = Matrix(self.curvature.rsqrt())
+            self.far = _distance(root @ potential.gradient(position))
 
     def kernel(
         self, step_size: float | None = None, most: int = MOST_STEPS
@@ -349,55 +369,16 @@ class _Look(NamedTuple):
             longest = LONGEST_STEP / math.sqrt(self.stiffness)
             step_size = min(longest, 2 / max(self.loudness, 1e-12))
         mass, friction = self.curvature, 2 * self.curvature
-        estimate = matched_noise_estimate(
-            self.curvature, self.noise, step_size, friction, mass
-        )
         return DefaultSGHMC(
             step_size,
             friction,
-            estimate,
+            matched_noise_estimate(mass, self.noise, step_size, friction, mass),
             mass,
             num_steps=min(math.ceil(2 / step_size), most),
             reason=f"{self.form}; noise up to {self.loudness:.3g} times the curvature, "
             f"{step_size * self.loudness / 4:.0%} of what friction needs",
             num_examples=self.num_examples,
         )
-
-
-def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
-    check_start(potential, position, seed)
-    check_precision("position", position)
-    generator = Generator(position.device).manual_seed(seed)
-    chains, dim = position.shape
-    with torch.no_grad():
-        if dim <= FULL:
-            curvature, stiffness = _hessian(potential, position), 1.0
-            form = "whole matrices"
-            rows = 400 * dim  # examples to measure, over all positions
-            size = getattr(potential, "batch_size", None) or rows
-            looks = math.ceil(rows / (chains * size))  # minibatches at each position
-            together = min(looks, math.ceil(_TOGETHER / chains))
-            many, number = position.repeat(together, 1), math.ceil(looks / together)
-            noise = estimate_noise_variance(potential, many, generator, "full", number)
-            noise = _without_negative(_symmetric(torch.as_tensor(noise)))
-            root = Matrix(curvature).root.inverse
-            loudness = max((root @ Matrix(noise) @ root).eigenvalues)
-        else:
-            # The rows of ∇²U have these lengths, (E[(∇²U z)ⱼ²])^½ over random signs z.
-            signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
-            lengths = _curved(potential, position, signs).square().mean(0).sqrt()
-            curvature = lengths.clamp(min=FLAT * float(lengths.max()))
-            noise = torch.as_tensor(
-                estimate_noise_variance(potential, position, generator, "diagonal", 10)
-            )
-            stiffness, along = _stiffest(potential, position, curvature, generator)
-            loudness = max(along, float((noise / curvature).max()))
-            form = f"diagonals, the stiffest direction {stiffness:.3g} times as curved,"
-            root = Matrix(curvature.rsqrt())
-        far = _distance(root @ potential.gradient(position))
-    form = f"{form} of {dim} coordinates"
-    examples = getattr(potential, "num_examples", None)
-    return _Look(curvature, noise, loudness, stiffness, form, examples, far)
 
 
 def _distance(slopes: Tensor) -> float:
@@ -468,17 +449,18 @@ def _of_units(potential: Any, hessian: Tensor, number: str) -> str:
     alike = hessian / (scale[:, None] * scale)
     if not alike.isfinite().all() or torch.linalg.eigvalsh(alike).min() < FLAT:
         return ""
-    sizes = {f"coordinate {int(scale.argmax())}": 0.0}
+    name, most = f"coordinate {int(scale.argmax())}", 0.0
     for place, x in enumerate(few_examples(potential)):
         if x.is_floating_point():
             columns = x[0, :, None].flatten(1).square().mean(0).sqrt()
-            name = f"column {int(columns.argmax())} of tensor {place} of the data"
-            sizes[f"{name}, of some {float(columns.max()):.2g},"] = float(columns.max())
+            size, column = map(float, columns.max(0))
+            if size > most:
+                most, name = size, f"column {column:.0f} of tensor {place} of the data"
+    of = f", of some {most:.2g}," if most else ""
     return (
-        f"{number} look flat beside the others for their units alone: "
-        f"{max(sizes, key=lambda name: sizes[name])} is in much larger ones. "
-        "Standardise the columns, (x - x.mean(0)) / x.std(0); what is guessed in their "
-        "place is wrong"
+        f"{number} look flat beside the others for their units alone: {name}{of} is in "
+        "much larger ones. Standardise the columns, (x - x.mean(0)) / x.std(0); what "
+        "is guessed in their place is wrong"
     )
 
 
@@ -531,7 +513,7 @@ def friction_for(
     Args:
         noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
         step_size: ε; or η, for the momentum decay α of the learning-rate form.
-        multiple: k, more than 1, where nothing would be injected.
+        multiple: k, at least 1, where nothing is injected.
         at_least: the smallest friction of a coordinate; one without noise and without
             friction would never settle.
 
@@ -544,11 +526,7 @@ def friction_for(
     """
     check_positive("step_size", step_size)
     check_number("at_least", at_least, 0)
-    if not (is_number(multiple) and 1 < multiple < math.inf):
-        raise ValueError(
-            f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 "
-            "the noise leaves no room to inject any"
-        )
+    check_number("multiple", multiple, 1)
     variance = as_matrix(noise_variance, "noise_variance")
     if variance.tensor.ndim == 1:
         return (multiple * 0.5 * step_size * variance.tensor).clamp(min=at_least)

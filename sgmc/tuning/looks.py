@@ -7,7 +7,7 @@ import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
-from sgmc.checks import check_count, check_instance, is_number
+from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.door.draws import Draws
 from sgmc.door.remarks import remark_disagreement
 from sgmc.door.sampling import sample
@@ -197,10 +197,7 @@ def _halved(kernel: Any) -> tuple[Kernel, int]:
     if isinstance(kernel, DefaultSGHMC):
         return kernel.halved(), 1
     step_size: Any = getattr(kernel, "step_size", None)
-    if not is_number(step_size):
-        raise ValueError(
-            f"kernel must have a step_size that is a number, but it is {kernel}"
-        )
+    check_positive("kernel.step_size", step_size)
     changes, factor = {"step_size": step_size / 2}, 2
     estimate = getattr(kernel, "noise_estimate", None)
     if estimate is not None and not isinstance(estimate, OnlineNoise):

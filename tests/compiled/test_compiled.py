@@ -88,55 +88,6 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     assert len(kernel._compiled) == 1
 
 
-@pytest.mark.slow
-@needs_a_compiler
-def test_compiled_draws_of_single_precision_are_the_eager_ones():
-    """Through the loop. In twelve steps in a well, which do not drive chains apart,
-    some dozen roundings of 6·10⁻⁸ add up.
-    """
-    potential = NoisyGradient(DoubleWell(), 4.0)
-    draws, eager = (
-        sample(
-            make(0.1, 3.0, 0.2, num_steps=3),
-            potential,
-            torch.ones(50, 1),
-            num_samples=4,
-            progress=False,
-        )
-        for make in (CompiledSGHMC, SGHMC)
-    )
-    torch.testing.assert_close(draws.samples, eager.samples, rtol=1e-5, atol=1e-5)
-    assert torch.equal(
-        draws.statistics["num_gradients"], eager.statistics["num_gradients"]
-    )
-
-
-@pytest.mark.slow
-@needs_a_compiler
-def test_other_shapes_and_another_potential_are_compiled_anew():
-    """What was compiled for one potential is never used for another, nor after one of
-    its attributes was set.
-    """
-    kernel, eager = (make(0.1, 2.0, num_steps=1) for make in (CompiledSGHMC, SGHMC))
-    potential = NoisyGradient(DoubleWell(2), 4.0)
-
-    def assert_the_same(potential, start, num_compiled):
-        (state, _), (expected, _) = (
-            run_with_info(each, potential, start, 2) for each in (kernel, eager)
-        )
-        assert_same(state, expected, rtol=1e-12, atol=1e-12)
-        assert len(kernel._compiled) == num_compiled
-
-    assert_the_same(potential, START, 1)
-    # another number of chains, laid out by columns
-    columns = START[:7].T.contiguous().T
-    assert columns.stride() != START[:7].stride()
-    assert_the_same(potential, columns, 2)
-    assert_the_same(potential, START, 2)
-    potential.potential = Users()  # whose gradient is made by automatic differentiation
-    assert_the_same(potential, START, 3)
-
-
 class Branching(Flat):
     """A gradient with Python that depends on values."""
 
@@ -224,16 +175,6 @@ def test_each_form_of_the_arguments_is_compiled_once(monkeypatch):
     assert number(*forms[-1]) == len(forms) + 2
 
 
-def test_an_online_estimate_is_refused():
-    with pytest.raises(ValueError, match=r"noise_estimate.*OnlineNoise"):
-        CompiledSGHMC(0.1, 2.0, OnlineNoise())
-
-
-def test_a_schedule_is_refused():
-    with pytest.raises(ValueError, match=r"step_size.*schedule"):
-        CompiledSGHMC(lambda draw: 0.1, 2.0)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_compiled_are_the_steps_of_the_eager_kernel(case, monkeypatch):
     """Run as it is, for nothing is compiled here: bit for bit."""
@@ -259,3 +200,9 @@ def test_parameters_are_checked_as_those_of_the_eager_kernel():
         for make in (SGHMC, CompiledSGHMC):
             with pytest.raises(ValueError, match=next(iter(wrong))):
                 make(0.1, **dict(friction=2.0) | wrong)
+
+
+def test_what_depends_on_the_step_is_refused():
+    for given in (dict(noise_estimate=OnlineNoise()), dict(step_size=lambda draw: 0.1)):
+        with pytest.raises(ValueError, match=r"step_size and noise_estimate must be"):
+            CompiledSGHMC(**dict(step_size=0.1, friction=2.0) | given)

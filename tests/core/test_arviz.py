@@ -54,34 +54,6 @@ def test_to_arviz_and_back():
     assert scalars.to_arviz().posterior["position"].shape == (4, 50)
 
 
-def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):
-    data = named.to_arviz()
-    assert set(data.posterior) == {"position", "radius", "inside"}
-    assert data.posterior["position"].dims[:2] == ("chain", "draw") and data.posterior[
-        "position"
-    ].shape == (3, 6, 2)
-    for name, values in named.samples.items():
-        assert torch.equal(
-            torch.from_numpy(data.posterior[name].values).transpose(0, 1), values
-        )
-    assert (
-        set(data.sample_stats)
-        == set(named.statistics)
-        == {"step_size", "num_gradients"}
-    )
-    for name, values in named.statistics.items():
-        assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
-
-
-def test_statistics_may_have_further_axes():
-    statistics = {"hyperparameters": torch.arange(48.0).reshape(6, 4, 2)}
-    data = Draws(torch.zeros(6, 4, 3), statistics).to_arviz()
-    assert torch.equal(
-        torch.from_numpy(data.sample_stats["hyperparameters"].values).transpose(0, 1),
-        statistics["hyperparameters"],
-    )
-
-
 def test_arviz_gets_the_likelihood_of_every_example_and_the_names_of_the_parameters():
     """And says that the model that made the data is the better one."""
     generator = torch.Generator().manual_seed(0)
@@ -224,16 +196,6 @@ def test_leave_one_out_of_a_regression_is_the_exact_one(variance):
         assert elpd(draws.to_arviz(posterior=each)) == pytest.approx(exact, abs=0.2)
 
 
-def test_compare_ranks_the_variance_of_the_data_first():
-    found = {}
-    for variance in (1.0, 4.0, 100.0, 1e4):
-        posterior = regression(variance)
-        found[f"{variance:g}"] = exact_draws(posterior, 250).to_arviz(
-            posterior=posterior
-        )
-    assert list(arviz.compare(found).index) == ["1", "4", "100", "10000"]
-
-
 def test_densities_of_the_examples_are_those_of_torch():
     generator = torch.Generator().manual_seed(3)
     x = torch.randn(20, 2, generator=generator, dtype=DOUBLE)
@@ -293,13 +255,6 @@ def test_a_density_that_does_not_say_what_it_leaves_out_does_not_leave(likelihoo
     with pytest.warns(UserWarning, match=r"log_likelihood is left out.*log_constant"):
         data = draws.to_arviz(posterior=posterior)
     assert groups(data) == ["posterior"]
-
-
-def test_the_energy_is_without_the_constant_bit_for_bit():
-    posterior = regression(4.0)
-    (x, y), position = posterior.data, posterior.mean[None]
-    expected = 0.5 * position.square().sum() + ((y - x @ position[0]) ** 2 / 8).sum()
-    torch.testing.assert_close(posterior.energy(position)[0], expected)
 
 
 def test_a_model_with_drawn_hyperparameters_is_given_those_of_each_draw():

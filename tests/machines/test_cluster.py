@@ -39,9 +39,7 @@ def parts():
     return shards(posterior, PIECES)
 
 
-def work(
-    part, piece: int, folder: Path | None = None, kill: bool = False, save: bool = False
-):
+def work(part, piece: int, folder: Path | None = None, kill: bool = False):
     """Sample a part and leave traces: a file for each start and end. The first that may
     kill its worker does so, in its middle.
     """
@@ -68,11 +66,6 @@ def work(
         return position
 
     trace("start")
-    checkpoint = None
-    if save:
-        # saved after every step
-        checkpoint = Checkpoint(folder / f"piece-{piece}.pt", every=0.0)
-        watch = Watch(folder)
     kernel = SGHMC(0.05, 2.0)
     found = sample(
         kernel,
@@ -81,7 +74,6 @@ def work(
         DRAWS,
         seed=piece,
         collect=watch,
-        checkpoint=checkpoint,
         progress=False,
     )
     trace("end")
@@ -100,21 +92,6 @@ def begin_to_kill(folder: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-class Watch:
-    """What a checkpoint can tell apart: nothing but the folder. The first attempt dies
-    in the middle.
-    """
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-
-    def __call__(self, position):
-        (self.folder / f"step-{time.monotonic_ns()}").touch()
-        if len(list(self.folder.glob("step-*"))) == DRAWS // 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return position
 
 
 @pytest.mark.slow
@@ -155,17 +132,6 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def test_with_a_checkpoint_a_killed_piece_goes_on_where_it_was_saved(
-    processes, parts, tmp_path
-):
-    (expected,) = (work(part, 0) for part in parts[:1])
-    (found,) = run_all(processes, work, parts[:1], [0], [tmp_path], [False], [True])
-    assert torch.equal(found, expected)
-    # Two attempts, each with a first look; the draw in which the worker died is made
-    # again, and those before it are not.
-    assert len(list(tmp_path.glob("step-*"))) == DRAWS + 2 + 1
-
-
 def end_worker(part):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -187,11 +153,6 @@ def test_an_error_names_its_piece_and_a_piece_that_ends_every_worker_is_given_up
     monkeypatch.setattr(processes.cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(distributed.KilledWorker, match=r"piece-\S+-0'"):
         run_all(processes, end_worker, ["part"])
-
-
-def test_pieces_of_a_range_and_of_a_tensor_are_told_apart(processes):
-    assert run_all(processes, abs, range(-1008, -1000)) == list(range(1008, 1000, -1))
-    assert run_all(processes, float, torch.arange(8.0)) == list(range(8))
 
 
 def test_the_numbers_do_not_depend_on_the_workers(parts):
@@ -219,16 +180,6 @@ def test_the_numbers_do_not_depend_on_the_workers(parts):
             torch.equal(draws[piece].samples, by_hand.samples) for draws in found
         )
     assert not torch.equal(found[0][0].samples, found[0][1].samples)
-
-
-def test_each_of_several_kernels_has_its_piece():
-    kernels = [HMC(0.5, steps) for steps in (1, 2, 3)]
-    with workers(2, processes=False) as client:
-        draws = sample_all(
-            client, kernels, [Gaussian.standard(2)] * 3, [torch.zeros(4, 2)] * 3, 10
-        )
-    assert [each.kernel for each in draws] == [str(kernel) for kernel in kernels]
-    assert len({each.seed for each in draws}) == 3
 
 
 def test_finished_pieces_are_read_from_their_checkpoints(tmp_path):

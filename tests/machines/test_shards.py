@@ -8,11 +8,8 @@ import pytest
 import torch
 from torch import Generator, nn
 
-from sgmc import sample
-from sgmc.kernels import SGHMC
 from sgmc.machines import Shard, shards
 from sgmc.models import NamedPosterior, Posterior, control_variates
-from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 
 DOUBLE = torch.float64
@@ -141,15 +138,6 @@ def test_the_noise_of_the_gradients_is_that_of_the_examples(kind, noise):
     )
 
 
-def test_one_shard_is_the_posterior_but_for_the_order():
-    posterior = make("logistic")
-    part = Shard(posterior, torch.arange(24), num_shards=1)
-    theta = positions(posterior)
-    assert torch.equal(part.energy(theta), posterior.energy(theta)) and torch.equal(
-        part.gradient(theta), posterior.gradient(theta)
-    )
-
-
 def test_every_example_is_in_one_shard_and_the_posterior_stays_as_it_was():
     posterior = make("linear")
     before = [tensor.clone() for tensor in posterior.data]
@@ -194,17 +182,6 @@ def test_a_model_that_asks_for_the_number_of_its_examples_gets_that_of_the_shard
         shards(posterior, 2)[0].log_prior(theta),
         torch.tensor([-3 / 12 / 2], dtype=DOUBLE),
     )
-
-
-def test_kernels_sample_a_shard_with_minibatches_and_estimates_of_their_noise():
-    part = shards(make("linear", batch_size=4), 2)[0]
-    draws = sample(
-        SGHMC(0.02, 20.0, OnlineNoise("diagonal")),
-        part,
-        torch.zeros(4, 3, dtype=DOUBLE),
-        20,
-    )
-    assert draws.samples.isfinite().all()
 
 
 def test_control_variates_are_written_for_a_shard():
