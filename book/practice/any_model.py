@@ -702,7 +702,7 @@ claim(
 #
 # Minibatches are chosen by number, so that a step can look up its examples and a second run finds the same ones.
 # A `DataLoader` is a stream, which cannot be asked for example number 17.
-# `to_disk` reads it once, writes a copy as plain NumPy files, and maps them into memory (a *memmap*); from then on only those examples are read that are asked for.
+# `to_disk` writes a copy as plain NumPy files, reads the stream once more to see that it stays the same, and maps the files into memory (a *memmap*); from then on only those examples are read that are asked for.
 
 
 # %%
