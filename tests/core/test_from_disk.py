@@ -369,6 +369,12 @@ def test_looking_leaves_the_order_of_the_pass_alone(tmp_path):
             )
             orders.append(torch.rand(1, generator=generator))
         assert torch.equal(orders[0], orders[2]) and orders[1] == orders[3]
+    after = []
+    for read in (list, lambda stream: to_disk(stream, tmp_path / "stream")):
+        torch.manual_seed(3)
+        read(DataLoader(Stream(shuffled=True), 5))
+        after.append(torch.rand(1))
+    assert after[0] == after[1]
 
 
 # 328 MB, of which a minibatch has 49 MB: more than malloc keeps for itself
