@@ -270,12 +270,12 @@ def check_module(module: Any, inputs: Any) -> None:
     if isinstance(module, torch.jit.ScriptModule):
         raise ValueError(
             "module is compiled by torch.jit, which hides its parameters: give the "
-            "nn.Module of which it was made, after module.eval() if it was made so"
+            "nn.Module of which it was made"
         )
     if lazy := [name for name, x in module.named_parameters() if is_lazy(x)]:
         raise ValueError(
-            f"module is lazy, and its parameters {lazy} have no shapes yet: call it "
-            "once, as in module.eval()(inputs[:2]), before the posterior is made"
+            f"module is lazy, and its parameters {lazy} have no shapes yet: first call "
+            "it once, as in module.eval()(inputs[:2])"
         )
     if isinstance(inputs, (tuple, list, Mapping)):
         raise ValueError(
@@ -306,15 +306,13 @@ def check_outputs(
     of calls.
     """
     own = {name: x.clone() for name, x in module.named_buffers()}
-    found = []
+    of = lambda few: functional_call(module, parameters | own, (few,))
     try:
         with torch.no_grad():
-            for few in (inputs, inputs, inputs[:2]):
-                found.append(functional_call(module, parameters | own, (few,)))
+            found = [of(few) for few in (inputs, inputs, inputs[:2])]
     except (RuntimeError, TypeError, ValueError, LookupError) as error:
         raise ValueError(
-            "the module cannot take inputs of shape (n, "
-            f"{', '.join(map(str, inputs.shape[1:]))}) and {inputs.dtype}: {error}"
+            f"the module cannot take inputs of {shown(inputs)}: {error}"
         ) from error
     if not all(isinstance(outputs, Tensor) for outputs in found):
         raise ValueError(
@@ -322,43 +320,25 @@ def check_outputs(
             "outputs out of it in the forward of a module around it. " + _ANY_MODULE
         )
     changing = {n: x for n, x in module.named_buffers() if not x.equal(own[n])}
-    dropout, mixing = [], []
-    for name, layer in module.named_modules():
-        if isinstance(layer, _DropoutNd) and layer.training and layer.p > 0:
-            dropout.append(name)
-        if isinstance(layer, _BatchNorm) and (
-            layer.training or layer.running_mean is None
-        ):
-            mixing.append(name)
-    if dropout or not agree(found[0], found[1]):
-        cause = (
-            f"are random, as by dropout in training mode{_at(dropout)}: switch it off "
-            "by module.eval(), or leave it out"
-        )
-        if changing and not dropout:
-            cause = (
-                f"depend on its buffers {sorted(changing)}, which it changes. Fix them "
-                "by module.eval(), or take the layer without them, spectral "
-                "normalisation by torch.nn.utils.parametrize.remove_parametrizations("
-                "layer, 'weight')"
-            )
+    layers = [name for name, layer in module.named_modules() if _in_training(layer)]
+    # The second comparison is coarse, because the sums over few inputs round otherwise,
+    # and mixing changes much.
+    same = agree(found[0], found[1])
+    if layers or not (same and agree(found[2], found[0][: len(found[2])], root=5)):
         raise ValueError(
-            "the module's outputs are not the same when it is called twice: they "
-            + cause
-        )
-    # The comparison is coarse, because the sums over few inputs round otherwise, and
-    # mixing changes much.
-    if mixing or not agree(found[2], found[0][: len(found[2])], root=5):
-        raise ValueError(
-            "the module's output for an example depends on the others of its "
-            f"minibatch, as by batch normalisation in training mode{_at(mixing)}: use "
-            "its running statistics by module.eval(), or replace it by nn.GroupNorm"
+            "the module's outputs are random, as by dropout in training mode, or "
+            "depend on the others of its minibatch, as by batch normalisation, or on "
+            f"buffers {sorted(changing)}, which it changes (in {layers}): fix them by "
+            "module.eval(), or take nn.GroupNorm, and for spectral normalisation "
+            "torch.nn.utils.parametrize.remove_parametrizations(layer, 'weight')"
         )
     return changing
 
 
-def _at(layers: list[str]) -> str:
-    return f" (in {layers})" if layers else ""
+def _in_training(layer: nn.Module) -> bool:
+    if isinstance(layer, _BatchNorm):
+        return layer.training or layer.running_mean is None
+    return isinstance(layer, _DropoutNd) and layer.training and layer.p > 0
 
 
 def check_data(data: Any) -> int:

@@ -124,8 +124,7 @@ class Draws:
         # Truth values have no mean, so they become numbers.
         values = values if values.is_floating_point() else in_double(values)
         weight = in_double(self.statistics[weights]).to(values)
-        right = (weight >= 0).all() and (weight.sum(0) > 0).all()
-        if weight.ndim != 2 or not right:
+        if weight.ndim != 2 or (weight < 0).any() or not (weight.sum(0) > 0).all():
             raise ValueError(
                 f"weights {weights!r} must be one number of at least 0 for each draw "
                 f"of a chain, and not all 0, but they are {shown(weight)}"
@@ -193,8 +192,7 @@ class Draws:
         except Exception as error:
             raise ValueError(
                 f"path {path} holds no draws, or was damaged or changed since they "
-                f"were saved ({type(error).__name__}: {error}). A file that was saved "
-                "before files had a checksum is read by torch.load(path)"
+                f"were saved ({type(error).__name__}: {error})"
             ) from error
 
     @classmethod
@@ -215,31 +213,24 @@ class Draws:
         if not listed or not all(isinstance(run, cls) for run in listed):
             raise ValueError(f"runs must be a list of Draws, but it is {shown(runs)}")
         first, seeds = runs[0], []
-
-        def form(run: Draws) -> dict[str, object]:
-            shapes = lambda parts: {name: tuple(x.shape[2:]) for name, x in parts}
-            return {
-                "kernel": run.kernel,
-                "warm_up": run.warm_up,
-                "thinning": run.thinning,
-                "number of draws": len(run),
-                "shapes of their samples": shapes(run.by_name("samples").items()),
-                "shapes of their statistics": shapes(run.statistics.items()),
-            }
-
-        for run in runs:
-            given = zip(form(first).items(), form(run).values(), strict=True)
-            for (what, one), other in given:
-                if one != other:
-                    raise ValueError(f"runs differ in {what}: {one} and {other}")
-        if len({run.potential for run in runs if run.potential}) > 1:
-            raise ValueError(
-                "runs differ in their potentials: in data, settings, or a function or "
-                "what it reads. If their density is the same all the same, pool "
-                '[dataclasses.replace(run, potential="") for run in runs]'
-            )
+        shapes = lambda parts: {name: tuple(x.shape[2:]) for name, x in parts.items()}
+        form = lambda run: (
+            *(run.kernel, run.warm_up, run.thinning, len(run)),
+            *(shapes(run.by_name("samples")), shapes(run.statistics)),
+        )
         for run in runs:
             seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]
+            if form(run) != form(first):
+                raise ValueError(
+                    "runs differ in kernel, warm_up, thinning, number or shapes of "
+                    f"samples or statistics: {form(first)} and {form(run)}"
+                )
+        if len({run.potential for run in runs if run.potential}) > 1:
+            raise ValueError(
+                "runs differ in their potentials: in data, settings, or a function. If "
+                "their density is the same, pool "
+                '[dataclasses.replace(run, potential="") for run in runs]'
+            )
         if len(set(seeds)) < len(seeds):
             raise ValueError(
                 f"runs have the seeds {seeds}: those of one seed have the same random "

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix
 from sgmc.noise import OnlineNoise
-from sgmc.potentials import ERRORS, Potential
+from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 
 # So many steps show that a chain stands still, and so many samples judge one chain
@@ -37,36 +37,33 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
 
     Example:
         >>> end = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
-        >>> remark_stuck(torch.zeros(3, 2), end, 100)[0][:48]
-        'chains 0 and 2 never moved: a smaller step_size,'
+        >>> remark_stuck(torch.zeros(3, 2), end, 100)[0][:27]
+        'chains [0, 2] never moved: '
     """
     still = (end == start).all(-1)
-    told = "never moved: a smaller step_size, or another start, may help; the draws are"
-    found = num_steps >= MANY and bool(still.any())
-    return [f"{name_chains(still)} {told} worth nothing there"] if found else []
+    told = f"{name_chains(still)} never moved: take a smaller step_size, or another "
+    return [f"{told}start; the draws are worth nothing there"] * (
+        num_steps >= MANY and bool(still.any())
+    )
 
 
-def remark_disagreement(
-    samples: dict[str, Tensor], start: Tensor | None = None
-) -> list[str]:
-    """Report where chains disagree, in place or in width, and whether they stay in
-    separate places: R̂ > 1.1, or 1.5 with fewer than a hundred samples, and for the
-    halves of one chain alone, which are compared from a hundred samples on.
+def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
+    """Report where chains disagree, in place or in width: R̂ > 1.1, or 1.5 with fewer
+    than a hundred samples, and for the halves of one chain alone, which are compared
+    from a hundred samples on.
 
     R̂ is that of the values or, if larger, of their distances from the mean, which sees
     widths that differ (Vehtari et al., 2021, who fold about the median).
 
     Args:
         samples: draws by name, ``(num_samples, chains, ...)``; the name may be empty.
-        start: where the chains started, ``(chains, dim)``, if the samples are
-            positions.
 
     Example:
         >>> stay = torch.tensor([0.0, 5.0, 0.0]) + torch.randn(
         ...     200, 3, generator=torch.Generator().manual_seed(0)
         ... )
-        >>> remark_disagreement({"": stay})[0][:79]
-        'the chains do not agree: R̂ is 2.72 in the samples. The mean of chain 1 is 5.05'
+        >>> remark_disagreement({"": stay})[0][:53]
+        'the chains do not agree: R̂ is 2.72 in coordinate 0 of'
     """
     from sgmc.diagnostics import split_r_hat
 
@@ -82,40 +79,18 @@ def remark_disagreement(
         shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
         shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
         size, place = float(shrink.max()), int(shrink.argmax())
-        if not size > limit:
-            continue
-        where = repr(name) if name else "the samples"
-        if len(shrink) > 1:
-            number = f"{int((shrink > limit).sum())} of {len(shrink)}"
-            where = f"coordinate {place} of {where}, and over {limit} in {number}"
-        who, cause = "halves of the chain", f"It has not arrived. {LONGER}"
-        if not alone:
-            begun = None if start is None else start[:, place]
-            who, cause = "chains", _separate(values[..., place], begun)
-        found.append(f"the {who} do not agree: R̂ is {size:.2f} in {where}. {cause}")
+        if size > limit:
+            who = "halves of the chain" if alone else "chains"
+            means = values[..., place].mean(0)
+            found.append(
+                f"the {who} do not agree: R̂ is {size:.2f} in coordinate {place} of "
+                f"{name or 'the samples'}, and over {limit} in "
+                f"{int((shrink > limit).sum())} of {len(shrink)}. Means there are from "
+                f"{float(means.min()):.3g} in chain {int(means.argmin())} to "
+                f"{float(means.max()):.3g} in chain {int(means.argmax())}: they have "
+                f"not arrived, or stay in parts of the density. {LONGER}"
+            )
     return found
-
-
-def _separate(values: Tensor, start: Tensor | None) -> str:
-    """Report which chains ``(num_samples, chains)`` stay in one place and which in
-    another, if there is a gap between them, whether they are still near their starts
-    ``(chains,)``, and what may help.
-    """
-    means, where = values.mean(0), ""
-    gap, last = means.sort().values.diff().max(0)
-    if gap > 3 * values.var(0).mean().sqrt():
-        few = means <= means.sort().values[last]
-        few = few if 2 * few.sum() <= len(few) else ~few
-        here, there = (float(means[each].mean()) for each in (few, ~few))
-        where = f"The mean of {name_chains(few)} is {here:.3g}, and that of the others "
-        where += f"{there:.3g}: "
-    if start is not None and (means - start).square().mean() < 0.1 * start.var():
-        where += "they are still near their starts, as in modes or with a small "
-        where += "step_size. "
-    elif where:
-        where += "separate modes, whose weights such chains cannot tell, or some have "
-        where += "not arrived. "
-    return where + LONGER
 
 
 def name_chains(which: Tensor) -> str:
@@ -123,13 +98,10 @@ def name_chains(which: Tensor) -> str:
 
     Example:
         >>> name_chains(torch.ones(9, dtype=torch.bool))
-        'chains 0, 1, 2, 3, 4 and 4 others'
+        'chains [0, 1, 2, 3, 4] and 4 more'
     """
-    names = [str(number) for number in which.nonzero()[:, 0].tolist()]
-    if (more := len(names) - 5) > 0:
-        names[5:] = [f"{more} other{'s' * (more > 1)}"]
-    *first, last = names
-    return f"chains {', '.join(first)} and {last}" if first else f"chain {last}"
+    names = which.nonzero()[:, 0].tolist()
+    return f"chains {names[:5]}" + f" and {len(names) - 5} more" * (len(names) > 5)
 
 
 def remark_growth(samples: Tensor) -> list[str]:
@@ -158,9 +130,9 @@ def remark_growth(samples: Tensor) -> list[str]:
     if not (grown > GROWN and (sizes.diff() > 0).all()):
         return []
     return [
-        "the samples are too wide, and grow without end: in the second half of the run "
-        f"the distance from one to the next grew {grown:.3g}-fold, and in each tenth "
-        "of it. Take a smaller step_size; or the sign may be wrong, or a prior missing"
+        f"the samples are too wide, and grow without end, {grown:.3g}-fold in the "
+        "second half of the run, and in each tenth of it: take a smaller step_size; or "
+        "the sign may be wrong, or a prior missing"
     ]
 
 
@@ -172,6 +144,7 @@ def remark_target(
     most two hundred further gradients.
     """
     from sgmc.diagnostics import virial_products
+    from sgmc.door._models import attempt, on_few_examples
 
     half = samples[len(samples) // 2 :]
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
@@ -179,35 +152,28 @@ def remark_target(
         return found
     seed = derived_seed(seed, "fresh minibatches")
     generator = Generator(samples.device).manual_seed(seed)
-    from sgmc.door._models import on_few_examples
-
-    with torch.no_grad():
-        try:
-            few = on_few_examples(potential)
-            near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
-            outside = [~few.energy(theta).isfinite() for theta in near]
-        except ERRORS:
-            outside = []  # the potential may have no energy
-        if any(each.any() for each in outside):
-            share = float(torch.stack(outside).double().mean())
-            return [
-                f"the energy is not finite in {share:.0%} of the samples: the chains "
-                "left the support of the density, where no gradient holds them, or "
-                "it grows without end, and its sign may be wrong, or a prior missing. "
-                "Sample a parameter without bounds, such as a logarithm, or take a "
-                "kernel that rejects, such as NUTS"
-            ]
-        temperature = kernel.target_temperature()
-        if temperature is None or chosen[..., 0].numel() < LEAST:
-            return []
-        try:
-            products = virial_products(potential, chosen, generator, temperature)
-        except ERRORS:
-            return []  # the potential may have no gradient
-        cause = partial(noise_cause, kernel, potential, chosen[-1], generator)
-        if found := remark_virial(products, chosen, cause):
-            return found
-        why, hot = cause(None)
+    few = on_few_examples(potential)
+    near = [theta for theta in chosen[::4] if theta.square().sum().isfinite()]
+    # The potential may have no energy, or no gradient.
+    outside = attempt(lambda: [~few.energy(theta).isfinite() for theta in near]) or []
+    if any(each.any() for each in outside):
+        share = float(torch.stack(outside).double().mean())
+        return [
+            f"the energy is not finite in {share:.0%} of the samples: chains left the "
+            "support of the density, where no gradient holds them, or it grows without "
+            "end, and its sign may be wrong, or a prior missing. Sample a parameter "
+            "without bounds, such as a logarithm, or take NUTS, which rejects"
+        ]
+    temperature = kernel.target_temperature()
+    if temperature is None or chosen[..., 0].numel() < LEAST:
+        return []
+    products = attempt(virial_products, potential, chosen, generator, temperature)
+    if products is None:
+        return []
+    cause = partial(noise_cause, kernel, potential, chosen[-1], generator)
+    if found := remark_virial(products, chosen, cause):
+        return found
+    why, hot = cause(None)
     # the noise of an epoch nearly cancels
     hot = hot and rule_order(potential) != "passes"
     return [f"the samples are too wide: {why}"] * hot
@@ -250,16 +216,13 @@ def remark_virial(
             where = f" in coordinate {place}, as {number} of {dim}"
     if not off:
         return []
-    what = "(θ − c)·∇U(θ)/(T·dim)" if place is None else "(θ − c)·∂U(θ)/T"
     size, remedy = "wide", cause(place)[0] or "Halve the step_size, and compare"
     if mean < 1:
         size, remedy = "narrow", f"{LONGER}; then halve the step_size, and compare"
     if not mean >= -error:  # NaN means that it has grown beyond all numbers
         remedy = "U falls outwards: the sign may be wrong, or a prior missing"
-    return [
-        f"the samples are too {size}{where}: the mean of {what} is {mean:.3g} ± "
-        f"{error:.1g}, where samples of exp(−U/T) have 1. {remedy}"
-    ]
+    told = f"the samples are too {size}{where}: the mean of (θ − c)·∂U(θ)/T is "
+    return [f"{told}{mean:.3g} ± {error:.1g}, where exp(−U/T) has 1. {remedy}"]
 
 
 def noise_cause(
@@ -277,30 +240,31 @@ def noise_cause(
     if not isinstance(step_size, float) or friction is None:
         return "", False
     kind = "scalar" if place is None else "diagonal"
-    try:
-        variance = potential.gradient_and_noise_variance(position, generator, kind)[1]
-    except ERRORS:  # the potential may not estimate its noise
+    from sgmc.door._models import attempt
+
+    given = position, generator, kind
+    found = attempt(potential.gradient_and_noise_variance, *given)
+    if found is None:  # the potential may not estimate its noise
         return "", False
 
     def entry(matrix: Any) -> float:
         tensor = Matrix(matrix).tensor
-        diagonal = tensor.diagonal() if tensor.ndim == 2 else tensor
-        each = diagonal.expand(position.shape[1])
-        return float(diagonal.mean() if place is None else each[place])
+        each = tensor.diagonal() if tensor.ndim == 2 else tensor
+        each = each.expand(position.shape[1])
+        return float(each.mean() if place is None else each[place])
 
-    noise = 0.5 * step_size * entry(variance.mean(0))
+    noise = 0.5 * step_size * entry(found[1].mean(0))
     # B̂ may be up to TC.
     friction = entry(friction) * getattr(kernel, "temperature", 1.0)
     estimate: Any = getattr(kernel, "noise_estimate", OnlineNoise())
     known = noise if isinstance(estimate, OnlineNoise) else entry(estimate)
-    advice = f"and the noise_estimate {known:.2g}: give this one, which depends on "
-    advice += "step_size and batch size, or OnlineNoise()"
-    if noise > friction:
-        advice = f"more than the friction, {friction:.2g}: raise the friction, or take "
-        advice += "a smaller step_size or a larger batch"
-    elif noise <= 1.25 * known:
+    if noise <= friction and noise <= 1.25 * known:
         return "", False
-    told = f"½εV̂, the noise of the gradients, is about {noise:.2g}, {advice}"
+    told = f"½εV̂, the noise of the gradients, is about {noise:.2g}, the noise_estimate "
+    told += (
+        f"{known:.2g} and the friction {friction:.2g}: give this noise_estimate, or "
+    )
+    told += "OnlineNoise(), and more friction, or a smaller step_size or larger batch"
     return told, noise > 2 * friction
 
 
@@ -312,14 +276,13 @@ def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
     estimate: Any = getattr(kernel, "noise_estimate", 0.0)
     given = isinstance(estimate, OnlineNoise) or bool(Matrix(estimate).tensor.any())
     told = {
-        "passes": "goes through the data in order, so that errors within an epoch "
-        "nearly cancel: the chain is too cold, and the samples are too narrow. Leave "
-        "noise_estimate at 0, or take Fresh()",
-        "holds": "gives steps the minibatch of the one before, whose error stays and "
-        "adds up: the samples are too wide by more than B̂ takes out. Take Fresh()",
+        "passes": "errors within an epoch nearly cancel: the samples are too narrow. "
+        "Leave noise_estimate at 0, or take Fresh()",
+        "holds": "the errors of steps with one minibatch add up: the samples are too "
+        "wide. Take Fresh()",
     }.get(rule_order(potential) if given else "")
     name = type(getattr(potential, "minibatches", None)).__name__
-    subtracts = "noise_estimate subtracts the noise of independent minibatches, but"
+    subtracts = "noise_estimate subtracts the noise of independent minibatches, but by"
     return [f"{subtracts} {name} {told}"] if told else []
 
 

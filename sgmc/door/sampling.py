@@ -155,8 +155,7 @@ class _Run:
         # need not show.
         form = self.num_samples, len(self.start) if self.collect else 0
         self.finite = self.start.new_ones(form, dtype=torch.bool)
-        # Each entry is a tensor, or a list if there is one number for all chains.
-        self.statistics: dict[str, Any] = {}
+        self.statistics: dict[str, Tensor] = {}
         # With collect the positions of every so many draws are kept.
         self.positions, self.stride = [], 1
 
@@ -174,11 +173,8 @@ class _Run:
             ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
-            statistics = learned(info)
-            if not self.statistics:
-                self.statistics = {name: self.room(x) for name, x in statistics.items()}
-            _keep("collect", self.samples, drawn - 1, self.collected())
-            _keep("a kernel's info", self.statistics, drawn - 1, statistics)
+            self.keep("collect", self.samples, drawn - 1, self.collected())
+            self.keep("a kernel's info", self.statistics, drawn - 1, learned(info))
             if self.collect:
                 self.finite[drawn - 1] = self.state.position.isfinite().all(-1)
                 self.remember(drawn - 1)
@@ -212,40 +208,54 @@ class _Run:
                 )
         return kept
 
-    def room(self, value: Any) -> Any:
-        """Allocate memory for all draws of a value; return a list if it is no
-        tensor.
-        """
+    def room(self, value: Tensor) -> Tensor:
+        """Allocate memory for all draws of a value."""
         try:
-            if isinstance(value, Tensor):
-                return value.new_empty((self.num_samples, *value.shape))
+            return value.new_empty((self.num_samples, *value.shape))
         except (RuntimeError, TypeError) as error:
             # allocation may fail, or the number be huge
             raise ValueError(
                 f"num_samples is {self.num_samples}, and memory has no room for so "
                 "many: take fewer, or keep less of each by collect"
             ) from error
-        return []
+
+    def keep(self, what: str, kept: dict, draw: int, new: Mapping[str, Any]) -> None:
+        """Write the values of a draw into those of all draws; a number counts for each
+        chain.
+        """
+        new = {name: torch.as_tensor(x) for name, x in new.items()}
+        new = {k: x if x.ndim else x.expand(len(self.start)) for k, x in new.items()}
+        if not kept:
+            kept |= {name: self.room(x) for name, x in new.items()}
+        right = {name: tuple(x.shape[1:]) for name, x in kept.items()}
+        given = {name: tuple(x.shape) for name, x in new.items()}
+        if given != right:
+            raise ValueError(
+                f"{what} must give the same names and shapes at every draw, but gave "
+                f"{right} and then {given}"
+            )
+        for name, value in new.items():
+            # A number may be whole at first, and not later.
+            kind = torch.promote_types(kept[name].dtype, value.dtype)
+            kept[name] = kept[name].to(kind)
+            kept[name][draw] = value
 
     @property
     def num_drawn(self) -> int:
         return max(0, self.done - self.warm_up) // self.thinning
 
-    def kept(self, number: int) -> tuple[dict[str, Tensor], ...]:
-        """Return the first so many samples and statistics, as views."""
-        return tuple(
-            {name: torch.as_tensor(value)[:number] for name, value in each.items()}
-            for each in (self.samples, self.statistics)
-        )
+    def kept(self) -> list[dict[str, Tensor]]:
+        """Return the samples and statistics drawn so far, as views."""
+        each = self.samples, self.statistics
+        return [
+            {name: x[: self.num_drawn] for name, x in kept.items()} for kept in each
+        ]
 
     def draws(self) -> Draws:
-        samples, statistics = self.kept(self.num_drawn)
-        # One number for all chains is repeated.
-        form, device = (-1, len(self.start)), self.start.device
-        by_chain = lambda x: (x if x.ndim > 1 else x[:, None].expand(form)).to(device)
+        samples, statistics = self.kept()
         return Draws(
             samples=samples.get("", samples),
-            statistics={name: by_chain(x) for name, x in statistics.items()},
+            statistics={k: x.to(self.start.device) for k, x in statistics.items()},
             kernel=str(self.kernel),
             seed=self.seed,
             warm_up=self.warm_up,
@@ -259,15 +269,14 @@ class _Run:
         """List everything that speaks against the draws."""
         if self.num_drawn == 0:
             return []
-        samples, start = self.kept(self.num_drawn)[0], self.start
+        samples, end = self.kept()[0], self.state.position
         positions = torch.stack(self.positions) if self.collect else samples[""]
         found = self.kernel.diagnose(self.draws().statistics)
-        stuck = remark_stuck(start, self.state.position, self.done)
-        if not (stuck and (self.state.position == start).all()):
+        stuck = remark_stuck(self.start, end, self.done)
+        if not (stuck and (end == self.start).all()):
             found += remark_target(self.kernel, self.potential, positions, self.seed)
         # Chains that never moved do not agree with the others.
-        begun = None if self.collect else start
-        return found + (stuck or remark_disagreement(samples, begun))
+        return found + (stuck or remark_disagreement(samples))
 
     def check(self) -> None:
         """Raise a DivergenceError if a position is not finite, which stays so."""
@@ -276,23 +285,21 @@ class _Run:
             raise self.divergence(
                 f"the position of {name_chains(broken)} stopped being finite, at or "
                 f"shortly before step {self.done}: the step_size of {self.kernel} is "
-                "too large, or the potential's gradient is not finite where the chain "
-                "went, or its density does not decay (a wrong sign, or no prior)"
+                "too large, or the density does not decay (a wrong sign, or no prior)"
             )
 
     def divergence(self, message: str) -> DivergenceError:
         """Make the error of a run that stops here, and set each chain's draws to NaN
         from its first position on that is not finite.
         """
-        number = self.num_drawn
-        finite = self.finite if self.collect else self.samples[""].isfinite().all(-1)
-        broken = finite[:number].cumprod(0) == 0
-        for value in self.samples.values():
-            unknown = math.nan if torch.can_cast(torch.float, value.dtype) else 0
-            value[:number][broken] = unknown
+        samples = self.kept()[0]
+        finite = self.finite if self.collect else samples[""].isfinite().all(-1)
+        broken = finite[: self.num_drawn].cumprod(0) == 0
+        for value in samples.values():
+            value[broken] = math.nan if torch.can_cast(torch.float, value.dtype) else 0
         return DivergenceError(
-            f"{message}. The {number} draws before are in this error's attribute "
-            "draws, NaN in a chain from where it is not finite",
+            f"{message}. The {self.num_drawn} draws before are in this error's "
+            "attribute draws, NaN in a chain from where it is not finite",
             replace(self.draws(), complete=False),
         )
 
@@ -302,7 +309,7 @@ class _Run:
         return {name: getattr(self, name) for name in names}
 
     def state_dict(self) -> dict[str, Any]:
-        samples, statistics = self.kept(self.num_drawn)
+        samples, statistics = self.kept()
         return {
             "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,
@@ -326,30 +333,14 @@ class _Run:
                 f"num_samples is {self.num_samples}, but the checkpoint holds {drawn} "
                 f"draws: ask for at least {drawn}"
             )
-        for name, value in saved["statistics"].items():
-            if value.ndim == 1:
-                self.statistics[name] = value.tolist()
-            else:
-                self.statistics[name] = self.room(value[0])
-                self.statistics[name][:drawn] = value
-        for name, value in saved["samples"].items():
-            self.samples[name][:drawn] = value
-
-
-def _keep(what: str, kept: dict[str, Any], index: int, new: Mapping[str, Any]) -> None:
-    shape = lambda x: tuple(x.shape) if isinstance(x, Tensor) else ()
-    right = {name: shape(x)[1:] for name, x in kept.items()}
-    given = {name: shape(x) for name, x in new.items()}
-    if given != right:
-        raise ValueError(
-            f"{what} must give the same names and shapes at every draw, but gave "
-            f"{right} and then {given}"
-        )
-    for name, value in new.items():
-        if isinstance(kept[name], list):
-            kept[name][index:] = [value]
-        else:
-            kept[name][index] = value
+        for kept, values in (
+            (self.samples, saved["samples"]),
+            (self.statistics, saved["statistics"]),
+        ):
+            for name, value in values.items():
+                if name not in kept:
+                    kept[name] = self.room(value[0])
+                kept[name][:drawn] = value
 
 
 def learned(info: Any) -> dict[str, Any]:
@@ -359,13 +350,7 @@ def learned(info: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in zip(info._fields, info, strict=True):
         if isinstance(value, tuple):
-            inner = learned(value)
-            if twice := sorted(inner.keys() & {*found, *info._fields}):
-                raise ValueError(
-                    f"{type(info).__name__} has {twice} of its own and from another "
-                    "kernel: give one another name"
-                )
-            found |= inner
+            found |= learned(value)
         elif value is not None:
             found[name] = value
     return found
@@ -377,8 +362,8 @@ def flatten(state: Any) -> list:
     for leaf in leaves:
         if not isinstance(leaf, Tensor | bool | int | float | str | None):
             raise ValueError(
-                f"{type(state).__name__} holds {shown(leaf)}, which a "
-                "checkpoint cannot: use tensors and numbers"
+                f"{type(state).__name__} holds {shown(leaf)}, which a checkpoint "
+                "cannot: use tensors and numbers"
             )
     return leaves
 
@@ -387,6 +372,5 @@ def unflatten(leaves: list, like: Any) -> Any:
     """Assemble a state from the list that :func:`flatten` made, in the form of another
     state and on its device.
     """
-    device = like.position.device
-    leaves = [leaf.to(device) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    return tree_unflatten(leaves, tree_flatten(like)[1])
+    to = lambda leaf: leaf.to(like.position.device) if torch.is_tensor(leaf) else leaf
+    return tree_unflatten(list(map(to, leaves)), tree_flatten(like)[1])

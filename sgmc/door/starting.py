@@ -53,6 +53,4 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
             f"the gradient at the start is not finite in chain {chain}; start "
             "elsewhere, or correct the potential"
         )
-    few = models.on_few_examples(potential)
-    # With data the likelihood has been checked in each coordinate already.
-    models.check_model(few, position, generator, 128 if few is potential else 1)
+    models.check_model(models.on_few_examples(potential), position, generator)

@@ -109,23 +109,23 @@ def drawn(scale, prior=1.0):
 ODD = {  # a potential, how many coordinates, and what is said
     "energies in a column": (
         potential(lambda p: p.pow(2).sum(-1, keepdim=True)),
-        r"energy is \(3, 1\) .* must be one number a chain, \(3,\)",
+        r"energy .*one number a chain, \(3,\).*\(3, 1\)",
     ),
     "one energy for all chains": (
         potential(lambda p: p.pow(2).sum()),
-        r"energy is \(\) .* must be one number a chain",
+        r"energy .*one number a chain.* \(\) of",
     ),
     "one energy for each coordinate": (
         potential(lambda p: p.pow(2)),
-        r"energy is \(3, 2\) .*add up the coordinates by .sum\(-1\)",
+        r"energy .*\(3, 2\).*\.sum\(-1\)",
     ),
     "an energy that is a number": (
         potential(lambda p: 1.5, lambda p: p),
-        r"energy is 1\.5",
+        r"energy .*1\.5",
     ),
     "an energy that is whole": (
         potential(lambda p: p.sum(-1).long(), lambda p: p),
-        r"energy is \(3,\) of torch.int64",
+        r"energy .*\(3,\) of torch.int64",
     ),
     "chains that are mixed": (
         potential(lambda p: (p - p.mean(0)).pow(2).sum(-1)),
@@ -153,24 +153,24 @@ ODD = {  # a potential, how many coordinates, and what is said
     ),
     "a gradient twice too large": (
         potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: 2 * p),
-        "but differentiation of its energy gives",
+        "gradient is .*coordinate .*differentiation of its energy",
     ),
     "a coordinate in a hundred without a gradient": (
         potential(
             lambda p: (p[:, :99].pow(2).sum(-1) + 3 * (1 + p[:, 99].detach()) ** 2) / 2,
             dim=100,
         ),
-        "in coordinates 99 to 99: part of it is cut off",
+        r"\[99\].*cut off",
     ),
     "a gradient of one coordinate for all": (
         potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: p[:, :1].expand_as(p)),
-        "in coordinate 1 of chain",
+        "gradient is .*in coordinate 1,",
     ),
     "a gradient that lacks one coordinate": (
         potential(
             lambda p: p.pow(2).sum(-1) / 2, lambda p: p * torch.tensor([1.0, 0.0])
         ),
-        r"gradient is -?0 in coordinate 1 of chain",
+        "gradient is -?0 in coordinate 1,",
     ),
     "an energy changed, and not what goes with it": (
         type(
@@ -178,7 +178,7 @@ ODD = {  # a potential, how many coordinates, and what is said
             (Gaussian,),
             {"energy": lambda self, p: super(type(self), self).energy(p) + p[:, 0]},
         )(torch.eye(2)),
-        "energy_and_gradient does not give what its energy and its gradient give",
+        "energy is .*differentiation of its energy",
     ),
     "no energy at all": (potential(None), "cannot take a position of shape"),
     "a log-likelihood transposed": (
@@ -236,7 +236,7 @@ ODD = {  # a potential, how many coordinates, and what is said
         posterior(
             lambda p, x, y: squares(p[:, :3] + p[:, 99:].detach(), x, y), dim=100
         ),
-        r"parameters \[99\] change the likelihood, but its gradient is zero",
+        r"\[99\].*likelihood.*cut off",
     ),
     "a formula that forgets N/n": (
         scaled(lambda self, p, batch, scale: Ours._gradient_of(self, p, batch, 1.0)),
@@ -253,7 +253,7 @@ ODD = {  # a potential, how many coordinates, and what is said
             lambda self, p, batch, scale: scale * Ours._gradient_of(self, p, batch, 1),
             times=1_000,
         ),
-        "with the scale 2, .* and not the prior",
+        "N/n = 2, .* and not the prior",
     ),
     "an example that is weighed by its place": (
         posterior(
@@ -282,14 +282,14 @@ ODD = {  # a potential, how many coordinates, and what is said
                 )[1],
             },
         )(),
-        "with the scale 2, N/n, the energy of .* multiply the likelihood by the scale",
+        "energy is .*N/n = .*multiply the likelihood by the scale",
     ),
     "a minibatch's gradient that forgets N/n": (
         scaled(
             lambda self, p, i: Ours._gradient_of(self, p, self.gather(i), 1.0),
             "gradient_given",
         ),
-        "with the scale 4, N/n, .* multiply the likelihood by the scale",
+        "N/n = 4, .* multiply the likelihood by the scale",
     ),
     "a potential's own minibatches without N/n": (
         drawn(1.0),
@@ -317,7 +317,7 @@ ODD = {  # a potential, how many coordinates, and what is said
     ),
     "a likelihood that is cut off": (
         posterior(lambda p, x, y: squares(p.detach(), x, y)),
-        r"parameters \[0, 1, 2\] change the likelihood, but its gradient is zero",
+        r"\[0, 1, 2\].*likelihood.*cut off",
     ),
     "a log-likelihood of too few coordinates": (
         posterior(lambda p, x, y: squares(p[:, :2], x, y)),
@@ -361,7 +361,7 @@ def test_one_chain_is_looked_at_too():
     """An energy (1, dim) was once taken for that of dim chains."""
     with pytest.raises(
         ValueError,
-        match=r"energy.*\(1, 2\).*one number a chain, \(1,\)",
+        match=r"energy.*one number a chain, \(1,\).*\(1, 2\)",
     ):
         sample(NUTS(0.1), potential(lambda p: p.pow(2)), torch.zeros(1, 2), 2)
 
@@ -528,8 +528,7 @@ def test_units_at_their_kink_are_not_cut_off():
         start = posterior.initial_position(1, generator)
         start[:, :150], start[:, 150:200] = 0.0, -1e-6
         with torch.no_grad():
-            few = models.few_examples(posterior)
-            assert models._blind(posterior, start, few, generator) is None
+            models.check_posterior(posterior, start, generator)
 
 
 def test_gradients_that_cancel_are_not_cut_off():
@@ -933,7 +932,7 @@ def test_what_is_no_start_is_named():
                 torch.zeros(2, 3),
                 0,
             ),
-            r"log_prior must return one number a chain, \(2,\), but it .* \(2, 3\)",
+            r"log_prior .*one number a chain, \(2,\), but it .* \(2, 3\)",
         ),
     ):
         with pytest.raises(ValueError, match=f"(?s){message}"):
@@ -949,7 +948,7 @@ def test_energy_and_gradient_together_give_the_gradient_too():
             energy, gradient = super().energy_and_gradient(position)
             return energy, 2 * gradient
 
-    with pytest.raises(ValueError, match="energy_and_gradient does not give what"):
+    with pytest.raises(ValueError, match="gradient is .*differentiation of its energy"):
         check_start(Twice(), torch.zeros(2, 1), seed=0)
 
 
@@ -986,20 +985,16 @@ def test_a_factor_of_minibatches_is_told_from_a_quarter_on(factor):
     with pytest.raises(ValueError, match=f"on average {factor:.3g} times the gradient"):
         minibatches(lambda k: [factor - 0.5, factor + 0.5])
     right = 1 + 0.24 * math.copysign(1, factor - 1)
-    assert minibatches(lambda k: right).drawn == 2 * 8  # at both distances
-    assert minibatches(lambda k: [right - 3, right + 3]).drawn == 16
+    assert minibatches(lambda k: right).drawn == 2 * 64  # at both distances
+    minibatches(lambda k: [right - 3, right + 3])
 
 
-def test_a_factor_of_minibatches_is_told_from_its_errors_on():
-    """Three at first, and eight of 64: of 0.3 ± s by turns, and of 1.3 eight times."""
-    swinging = lambda s: lambda k: 1.3 + s * (-1) ** k
-    late = lambda s: lambda k: 1.3 if k % 64 < 8 else 1.3 + s * (-1) ** k
-    of_eight, of_many = 0.3 / 3 * 7**0.5, 0.3 * (63 / 56) ** 0.5
-    for make, limit in ((swinging, of_eight), (late, of_many)):
-        with pytest.raises(ValueError, match=r"on average 1\.3 times"):
-            minibatches(make(0.98 * limit))
-        drawn = minibatches(make(1.02 * limit)).drawn
-        assert drawn == (16 if make is swinging else 128)
+def test_a_factor_of_minibatches_is_told_from_eight_errors_of_64_on():
+    """That is from a standard deviation on, here of 1.3 ± s by turns."""
+    of_many = 0.3 * (63 / 64) ** 0.5
+    with pytest.raises(ValueError, match=r"on average 1\.3 times"):
+        minibatches(lambda k: 1.3 + 0.98 * of_many * (-1) ** k)
+    minibatches(lambda k: 1.3 + 1.02 * of_many * (-1) ** k)
 
 
 def test_minibatches_that_a_posterior_draws_itself_are_looked_at():
