@@ -4,7 +4,6 @@ start, the minibatches of its rule, and the densities of some examples of its da
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import zip_longest
 from typing import Any, TypeVar
 
@@ -32,8 +31,7 @@ def check_methods(potential: Potential) -> None:
         if getattr(type(potential), name) is not getattr(Potential, name):
             raise ValueError(
                 f"potential {type(potential).__name__} defines {name}, which kernels "
-                "do not call: write draw_minibatches and gradient_given, or "
-                "gradient_and_variance_given"
+                "do not call: write draw_minibatches and gradient_given"
             )
 
 
@@ -59,9 +57,8 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         return  # the kernel judges the start itself
     if not agree(attempt(potential.energy, near.clone()), energy):
         raise ValueError(
-            "the potential's energy is not the same when it is computed twice at one "
-            "position: something in it is drawn at random or changes, such as dropout "
-            "in training mode (module.eval() ends that)"
+            "the potential's energy is not the same when it is computed twice: it is "
+            "random, such as dropout in training mode (use module.eval())"
         )
     for kept in (0, 1) if len(near) > 1 else ():
         others = near.clone()
@@ -74,8 +71,8 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             )
     reference = potential.energy
     if isinstance(potential, OnBatch):
-        batch, scale = potential._given
-        reference = partial(_by_parts, potential.posterior, batch, scale)
+        owner, given = potential.posterior, potential._given
+        reference = lambda x: DataPotential._energy_of(owner, x, *given)
     else:
         of_one = lambda x: potential.energy(x)[:, None]
         _check_slope("energy", of_one, near, generator)
@@ -92,12 +89,6 @@ def _check_one_number(name: str, value: Any, position: Tensor) -> None:
             f"{shown(value)}: add up the coordinates by .sum(-1), and write "
             "0 * position.sum(-1) for a constant"
         )
-
-
-def _by_parts(
-    posterior: DataPotential, batch: Batch, scale: float, position: Tensor
-) -> Tensor:
-    return DataPotential._energy_of(posterior, position, batch, scale)
 
 
 def _check_pair(
@@ -121,11 +112,10 @@ def _check_pair(
         raise ValueError(
             f"the potential's energy is {float(energy[chain]):.6g} in chain {chain}, "
             f"and its gradient is {float(gradient[chain, place]):.6g} in coordinate "
-            f"{place}, but differentiation of its energy, or with data of log p(θ) and "
-            f"N/n·Σ log p(xᵢ | θ) with N/n = {scale:.6g}, gives "
-            f"{float(right[chain]):.6g} and {float(expected[chain, place]):.6g}: look "
-            "at the formula's sign, factors and shapes, and multiply the likelihood by "
-            "the scale, and not the prior"
+            f"{place}, but differentiation of its energy, with N/n = {scale:.6g} times "
+            f"the likelihood of data, gives {float(right[chain]):.6g} and "
+            f"{float(expected[chain, place]):.6g}: look at sign, factors and shapes, "
+            "and multiply the likelihood by the scale, and not the prior"
         )
 
 
@@ -178,8 +168,7 @@ def _check_slope(
             f"parameters {odd[:20]} change the {what} otherwise than its gradient "
             "says: they are cut off, as by .detach(), .data, .item() or no_grad(): "
             "freeze them, by requires_grad_(False), or leave the cut away; or inputs "
-            "differ so much in scale that rounding hides them: standardise them, and "
-            "use float64"
+            "differ so much in scale that rounding hides them: standardise them"
         )
 
 
@@ -293,9 +282,8 @@ def check_posterior(
         if len(odd := value[~value.isfinite()]):
             raise ValueError(
                 f"{name} is not finite at the start, but {float(odd[0])}: has each "
-                "parameter with a border, such as a scale, its support, and no "
-                "wider one than its prior, and is no example on a border, such as "
-                "0 under a logarithm? If they are right, start elsewhere"
+                "parameter with a border, such as a scale, the support of its prior, "
+                "and is no example on a border? If they are right, start elsewhere"
             )
     near, found = within(densities, position, generator)
     again = attempt(densities, near)
@@ -307,7 +295,8 @@ def check_posterior(
         of = posterior.energy_given, posterior.gradient_given
         scale = posterior.num_examples / indices.shape[1]
         # This keeps one copy of the minibatch at a time.
-        parts = lambda x: _by_parts(posterior, posterior.gather(indices), scale, x)
+        given = lambda: (posterior.gather(indices), scale)
+        parts = lambda x: DataPotential._energy_of(posterior, x, *given())
         _check_pair(
             lambda x: (of[0](x, indices), of[1](x, indices)), parts, near, scale
         )
@@ -346,10 +335,9 @@ def _check_order(posterior: DataPotential, position: Tensor, few: Batch) -> None
                 "the log-likelihood of an example depends on the others of its "
                 f"minibatch: one is {float(among[place]):.6g} among {len(among)}, and "
                 f"{float(other[place]):.6g} in another order or among half as many. "
-                "Compute it from that example alone: no sum, mean or normalisation "
-                "over the batch, no example before or behind it (a lag is a column of "
-                "the data), and no targets (n, 1) beside outputs (n,), which broadcast "
-                "to (n, n)"
+                "Compute it from that example alone: no mean over the batch, no "
+                "example before or behind it (a lag is a column of the data), and no "
+                "targets (n, 1) beside outputs (n,), which broadcast"
             )
 
 
@@ -374,8 +362,8 @@ def check_rule(
         )
     if torch.equal(*drawn) and math.comb(num_examples, batch_size) > 10**6:
         raise ValueError(
-            f"{name} gives all chains the same minibatch, so that chains are not "
-            "independent and standard errors too small: choose another one for each"
+            f"{name} gives all chains the same minibatch, so that they are not "
+            "independent: choose another one for each"
         )
     while type(rule) is Held:
         rule = rule.rule
@@ -438,8 +426,7 @@ def check_uniform(
         raise ValueError(
             f"minibatches: {type(rule).__name__}.indices does not choose the examples "
             f"uniformly, and N/n is no right scale then: {odd} as often as it should. "
-            "Choose each equally often; what shall weigh more gets a weight in the "
-            "likelihood"
+            "What shall weigh more gets a weight in the likelihood"
         )
 
 

@@ -38,13 +38,6 @@ def test_mean_and_standard_error_are_those_of_the_chains_averages(draws):
     assert mean.dtype == error.dtype == torch.float64
 
 
-def test_mean_of_a_function(draws):
-    mean, error = draws.mean_and_standard_error(lambda samples: samples.pow(2).sum(-1))
-    values = draws.samples.pow(2).sum(-1).double().numpy()
-    assert mean.shape == () and float(mean) == pytest.approx(values.mean())
-    assert float(error) == pytest.approx(scipy.stats.sem(values.mean(0)))
-
-
 def test_standard_error_covers_the_truth_as_often_as_it_should(generator):
     """In 4,000 runs of 8 strongly autocorrelated chains; false alarms: 1 in 10,000."""
     values = torch.randn(60, 8, 4_000, generator=generator)
@@ -93,16 +86,6 @@ def test_weighted_mean_is_that_of_numpy(draws):
     assert not torch.allclose(draws.weighted_mean(), draws.samples.mean(0))
 
 
-def test_weights_may_be_another_statistic_and_draws_of_any_shape(draws):
-    collected = Draws(draws.samples[..., 0], draws.statistics).weighted_mean(
-        "num_gradients"
-    )
-    expected = np.average(
-        draws.samples[..., 0], axis=0, weights=draws.statistics["num_gradients"]
-    )
-    np.testing.assert_allclose(collected, expected, rtol=1e-5)
-
-
 def test_falling_steps_weigh_their_draws():
     run = sample(
         SGLD(lambda step: 0.1 / (1 + step)),
@@ -142,57 +125,6 @@ def test_averages_of_several_tensors_want_a_choice(named):
             match=r"samples.*\['inside', 'position', 'radius'\]",
         ):
             average()
-
-
-def test_draws_know_their_run_and_do_not_change():
-    draws = sample(
-        HMC(0.5, 3),
-        Gaussian.standard(2),
-        torch.zeros(4, 2),
-        num_samples=5,
-        warm_up=3,
-        thinning=2,
-        seed=9,
-    )
-    assert (draws.seed, draws.warm_up, draws.thinning, draws.complete) == (
-        9,
-        3,
-        2,
-        True,
-    )
-    assert (
-        draws.kernel.startswith("HMC(step_size=0.5, num_steps=3") and draws.seconds > 0
-    )
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        draws.seed = 1
-
-
-def test_weights_that_the_run_does_not_have_are_refused():
-    draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), num_samples=3)
-    with pytest.raises(
-        ValueError,
-        match=r"weights.*'acceptance'.*'step_size",
-    ):
-        draws.weighted_mean()
-
-
-@pytest.mark.parametrize(
-    "samples",
-    [
-        [1.0],
-        np.zeros((2, 3)),
-        torch.zeros(3),
-        {"first": torch.zeros(2, 3), "second": 1.0},
-        {"first": torch.zeros(2, 3), "second": torch.zeros(2, 4)},
-    ],
-    ids=repr,
-)
-def test_what_are_no_draws_is_refused(samples):
-    with pytest.raises(
-        ValueError,
-        match=r"(samples|second)\b.*\(num_samples, chains, \.\.\.\)",
-    ):
-        Draws(samples)
 
 
 @pytest.mark.parametrize(
@@ -275,29 +207,6 @@ def test_a_file_has_the_draws_and_no_more(tmp_path):
     assert (tmp_path / "draws.pt").stat().st_size < 20_000
 
 
-@pytest.mark.parametrize("content", [b"", b"no draws", {"samples": 3}, [1.0]])
-def test_a_file_without_draws_is_refused(content, tmp_path):
-    path = tmp_path / "other.pt"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        torch.save(content, path)
-    with pytest.raises(ValueError, match=r"path .*other\.pt holds no draws"):
-        Draws.load(path)
-    with pytest.raises(FileNotFoundError):
-        Draws.load(tmp_path / "none.pt")
-    with pytest.raises(ValueError, match=r"path must be .*None"):
-        Draws.load(None)
-
-
-def test_a_file_of_before_there_was_a_checksum_is_not_taken(tmp_path, draws):
-    """It says so, and how its content is read."""
-    content = {"samples": {"": draws.samples}, "statistics": draws.statistics}
-    torch.save({**content, "torch": torch.__version__}, tmp_path / "old.pt")
-    with pytest.raises(ValueError, match=r"old\.pt.*before files had a checksum.*load"):
-        Draws.load(tmp_path / "old.pt")
-
-
 def test_a_bit_that_flipped_anywhere_in_a_file_is_noticed(tmp_path, draws):
     """And a file that was cut short anywhere."""
     path = tmp_path / "draws.pt"
@@ -340,14 +249,6 @@ def test_a_file_with_another_field_is_refused(change, tmp_path, draws):
     Checkpoint(tmp_path / "draws.pt").save({**content, **change})
     with pytest.raises(ValueError, match=r"draws\.pt holds no draws"):
         Draws.load(tmp_path / "draws.pt")
-
-
-def test_a_checkpoint_of_a_run_is_not_its_draws(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "run.pt")
-    run = HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), 3
-    sample(*run, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match=r"run\.pt holds no draws"):
-        Draws.load(tmp_path / "run.pt")
 
 
 @pytest.mark.parametrize(
@@ -415,14 +316,17 @@ def test_runs_of_several_seeds_are_pooled_chain_beside_chain():
     ("change", "message"),
     [
         ({}, r"runs have the seeds \[3, 3\].*another seed"),
-        ({"seed": 4, "kernel": "HMC(0.1)"}, r"runs differ in kernel: SGLD.*HMC"),
-        ({"seed": 4, "thinning": 2}, "runs differ in thinning: 1 and 2"),
-        ({"seed": 4, "samples": torch.zeros(6, 4, 1)}, "number of draws: 5 and 6"),
-        ({"seed": 4, "samples": {"a": torch.zeros(5, 4, 1)}}, "shapes .*'a'"),
-        ({"seed": 4, "samples": torch.zeros(5, 4, 2)}, r"shapes .*1,.*2,"),
+        ({"seed": 4, "kernel": "HMC(0.1)"}, "runs differ.*SGLD.*HMC"),
+        ({"seed": 4, "thinning": 2}, r"runs differ.*0, 1, 5,.*0, 2, 5,"),
+        (
+            {"seed": 4, "samples": torch.zeros(6, 4, 1)},
+            r"runs differ.*0, 1, 5,.*0, 1, 6,",
+        ),
+        ({"seed": 4, "samples": {"a": torch.zeros(5, 4, 1)}}, "runs differ.*'a'"),
+        ({"seed": 4, "samples": torch.zeros(5, 4, 2)}, r"runs differ.*\(1,\).*\(2,\)"),
         (
             {"seed": 4, "samples": torch.zeros(5, 4, 2), "potential": "b"},
-            r"shapes of their samples",
+            r"runs differ in kernel",
         ),
         ({"seed": 4, "potential": "b"}, "runs differ in their potentials.*replace"),
     ],
@@ -431,17 +335,6 @@ def test_runs_that_cannot_be_pooled(change, message):
     first = Draws(torch.zeros(5, 4, 1), kernel="SGLD(0.1)", seed=3, potential="a")
     with pytest.raises(ValueError, match=message):
         Draws.pool([first, dataclasses.replace(first, **change)])
-
-
-def test_pooled_runs_took_as_long_as_all_of_them_and_are_as_complete_as_the_least():
-    first = Draws(torch.zeros(5, 4, 1), seed=3, seconds=2.0)
-    other = dataclasses.replace(first, seed=4, seconds=3.5)
-    part = dataclasses.replace(other, complete=False)
-    assert Draws.pool([first, other]).seconds == 5.5
-    assert [Draws.pool(runs).complete for runs in ([first, other], [part, first])] == [
-        True,
-        False,
-    ]
 
 
 def test_runs_of_two_posteriors_are_not_pooled():
@@ -494,3 +387,10 @@ def test_averages_need_no_float64_on_the_device():
     for one, other in zip(found, Draws(values).mean_and_standard_error(), strict=True):
         assert torch.equal(one, other)
     assert torch.equal(weighted, (values > 0).double().mean(0))
+
+
+def test_a_pool_took_as_long_as_all_runs_and_is_as_complete_as_the_least():
+    first = Draws(torch.zeros(5, 4, 1), seed=3, seconds=2.0)
+    other = dataclasses.replace(first, seed=4, seconds=3.5, complete=False)
+    pooled = Draws.pool([first, other])
+    assert pooled.seconds == 5.5 and not pooled.complete

@@ -23,7 +23,6 @@ from sgmc.diagnostics import (
 )
 from sgmc.door.remarks import (
     LEAST,
-    name_chains,
     noise_cause,
     remark_disagreement,
     remark_growth,
@@ -36,7 +35,6 @@ from sgmc.door.remarks import (
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression
@@ -77,41 +75,8 @@ def test_the_worst_coordinate_is_named_with_the_number_of_bad_ones(generator):
     )
     expected = float(split_r_hat(values.flatten(2)).amax())
     assert remark.startswith(
-        f"the chains do not agree: R̂ is {expected:.2f} in coordinate 3 of 'bad', and "
-        "over 1.1 in 2 of 6. Take more samples"
-    )
-
-
-def test_chains_of_one_mean_and_unlike_widths_are_seen(generator):
-    """R̂ of the values compares means alone."""
-    values = torch.randn(200, 4, generator=generator) * torch.tensor(
-        [1.0, 1.0, 1.0, 5.0]
-    )
-    assert split_r_hat(values[..., None]) < 1.05
-    (remark,) = remark_disagreement({"": values})
-    assert "the chains do not agree" in remark
-
-
-def test_a_half_that_differs_from_the_other_is_seen():
-    """Chains that drift together agree at every time, and yet have not arrived."""
-    drift = torch.linspace(0, 5, 200)[:, None] + torch.randn(
-        200, 4, generator=torch.Generator().manual_seed(0)
-    )
-    (remark,) = remark_disagreement({"": drift})
-    assert "longer warm_up" in remark and "others" not in remark
-
-
-@pytest.mark.parametrize("away", [(3,), (0, 3, 4)])
-def test_chains_in_separate_places_are_named_the_fewer_ones_first(away, generator):
-    values = torch.randn(200, 7, 2, generator=generator)
-    values[:, list(away), 1] -= 10
-    (remark,) = remark_disagreement({"": values})
-    named = "chain 3" if len(away) == 1 else "chains 0, 3 and 4"
-    assert (
-        "coordinate 1 of the samples" in remark
-        and f"The mean of {named} is -" in remark
-        and "that of the others" in remark
-        and "separate modes" in remark
+        f"the chains do not agree: R̂ is {expected:.2f} in coordinate 3 of bad, and over 1.1 in "
+        "2 of 6. "
     )
 
 
@@ -123,19 +88,7 @@ def test_few_samples_of_one_law_get_no_remark_and_modes_do(generator):
     assert remark_disagreement({"": values}) == []
     values[:, 3, 7] += 10
     (remark,) = remark_disagreement({"": values})
-    assert "in coordinate 7" in remark and "mean of chain 3 is" in remark
-
-
-@pytest.mark.parametrize("apart", [1.0, 30.0])
-def test_chains_that_are_still_where_they_started_are_told(apart, generator):
-    start = apart * torch.randn(4, 3, generator=generator)
-    walk = 0.02 * torch.randn(50, 4, 3, generator=generator).cumsum(0)
-    (remark,) = remark_disagreement({"": start + walk}, start)
-    assert "near their starts" in remark
-    arrived = torch.randn(50, 4, 3, generator=generator)
-    arrived[:, 2] += 20
-    (remark,) = remark_disagreement({"": arrived}, start[:, [2, 1, 0]] + 100)
-    assert "near their starts" not in remark
+    assert "in coordinate 7" in remark and "in chain 3" in remark
 
 
 class Upside(Potential):
@@ -172,7 +125,7 @@ def test_one_chain_that_has_not_arrived_is_told_by_its_halves():
     """From 30 it comes to 4, a hundred standard deviations in all; and independent
     samples of one chain are as they should be, the largest R̂ of many among them.
     """
-    message = "halves of the chain do not agree.* has not arrived"
+    message = "halves of the chain do not agree.*not arrived"
     with pytest.warns(UserWarning, match=message):
         start = torch.full((1, 1), 30.0)
         sample(SGLD(0.001), STANDARD, start, num_samples=2_000, progress=False)
@@ -203,20 +156,6 @@ def test_a_walk_out_of_the_support_is_told(dtype):
         sample(RandomWalkMetropolis(0.5), Uniform(), start, 50, progress=False)
 
 
-def test_a_walk_out_of_a_priors_support_is_told():
-    prior = torch.distributions.Uniform(0.0, 1.0, validate_args=False)
-    posterior = Posterior(
-        lambda position: prior.log_prob(position).sum(-1),
-        lambda position, x: -0.5 * (x - position) ** 2,
-        (torch.zeros(4),),
-        dim=1,
-        batch_size=2,
-    )
-    with pytest.warns(UserWarning, match=r"energy is not finite in \d+% .*support"):
-        start = torch.full((4, 1), 0.5)
-        sample(SGHMC(0.1, 3.0), posterior, start, num_samples=50, progress=False)
-
-
 def test_a_friction_below_the_noise_is_told_beside_the_width():
     kernel = SGHMC(0.1, 0.05, OnlineNoise(), num_steps=5)
     told = said_of(kernel, NoisyGradient(STANDARD, 4.0), torch.zeros(4, 1), 60)
@@ -239,7 +178,7 @@ def test_only_chains_that_are_where_they_started_are_named():
     assert remark_stuck(start, start + torch.tensor([0.0, 1e-6]), 100) == []
     end = torch.tensor([[1.0, 2.5], [1.0, 2.0], [0.0, 0.0]])
     assert (
-        remark_stuck(start, end, 100)[0].startswith("chain 1 never moved")
+        remark_stuck(start, end, 100)[0].startswith("chains [1] never moved")
         and remark_stuck(start, end, 99) == []
     )
 
@@ -254,22 +193,8 @@ def test_beside_a_chain_that_stands_still_the_others_are_looked_at():
 
     start = torch.zeros(8, 1)
     told = said_of(Lame(1.5), Gaussian.standard(1), start, 400)
-    assert [x for x in told if x.startswith("chain 0 never moved")]
+    assert [x for x in told if x.startswith("chains [0] never moved")]
     assert [x for x in told if "too wide" in x]
-
-
-@pytest.mark.parametrize(
-    ("number", "expected"),
-    [
-        (1, "chain 0"),
-        (2, "chains 0 and 1"),
-        (5, "chains 0, 1, 2, 3 and 4"),
-        (6, "chains 0, 1, 2, 3, 4 and 1 other"),
-        (8, "chains 0, 1, 2, 3, 4 and 3 others"),
-    ],
-)
-def test_chains_are_named(number, expected):
-    assert name_chains(torch.arange(8) < number) == expected
 
 
 # Samples that are too wide or too narrow for their target
@@ -335,7 +260,7 @@ def test_chains_that_grow_without_end_are_told(kernel, number, chains, dtype):
     start = torch.zeros(chains, 1, dtype=dtype)
     (told,) = said_of(kernel, Gaussian.standard(1, dtype), start, number)
     assert "too wide, and grow without end" in told
-    factor = float(re.search(r"grew ([\d.e+]+)-fold", told).group(1))
+    factor = float(re.search(r"([\d.e+]+)-fold", told).group(1))
     # from the middle of the first tenth of the second half to that of the last
     expected = (kernel.step_size - 1) ** (0.45 * number)
     assert expected**0.7 < factor < expected**1.3
@@ -455,14 +380,12 @@ def test_the_worst_coordinate_is_told_and_named(generator):
     (told,) = remark_target(kernel, NoisyGradient(target, torch.diag(noise)), draws, 0)
     place, number = re.search(r"in coordinate (\d+), as (\d+) of 50", told).groups()
     assert 9 <= int(place) < 17 and int(number) == 8
-    assert "the noise of the gradients, is about 4, and the noise_estimate 0" in told
+    assert "is about 4, the noise_estimate 0 and" in told
     # of most coordinates their mean tells, unless others hide them
     draws = torch.randn(200, 20, 10, generator=generator)
     draws[..., :6] *= 2
     (told,) = remark_target(kernel, Gaussian.standard(10), draws, 0)
-    assert told.startswith(
-        "the samples are too wide: the mean of (θ − c)·∇U(θ)/(T·dim)"
-    )
+    assert told.startswith("the samples are too wide: the mean of (θ − c)·∂U(θ)/T")
     draws[..., :6], draws[..., 6:] = draws[..., :6] * 0.375**0.5, draws[..., 6:] / 3
     told = "".join(remark_target(kernel, Gaussian.standard(10), draws, 0))
     assert "in coordinate" in told and "10 of 10" in told
@@ -504,11 +427,6 @@ def test_of_what_is_collected_nothing_is_taken_for_a_position():
     collect = lambda position: 100 * position
     found = said_of(SGLD(0.1), STANDARD, torch.zeros(4, 1), 200, collect=collect)
     assert not [told for told in found if "too" in told]
-    # and where the chains started is not where what was collected did
-    start = torch.tensor([[0.0], [50.0]])
-    far = said_of(SGLD(1e-6), STANDARD, start, 50, collect=lambda x: x + 1)
-    assert [told for told in far if "do not agree" in told]
-    assert not [told for told in far if "near their starts" in told]
 
 
 def test_positions_are_kept_beside_what_is_collected_up_to_two_hundred(monkeypatch):
@@ -631,21 +549,6 @@ def test_noise_in_epochs_is_no_cause_of_width(monkeypatch):
         assert len(remark_target(SGHMC(0.01, 1.0), target, draws, 0)) == told
 
 
-def test_a_minibatch_that_is_held_is_told():
-    inputs = torch.randn(2_000, 5, generator=torch.Generator().manual_seed(1))
-    posterior = LogisticRegression(
-        inputs, (inputs[:, 0] > 0).float(), batch_size=50, minibatches=Held(10**6)
-    )
-    with pytest.warns(UserWarning, match="too wide"):
-        sample(
-            SGHMC(0.02, 2.0, num_steps=20),
-            posterior,
-            torch.zeros(20, 5),
-            num_samples=400,
-            progress=False,
-        )
-
-
 # of which nothing may be said: (kernel, potential, chains, dim)
 NOISY_WELL = NoisyGradient(DoubleWell(), 4.0)
 RIGHT = {
@@ -728,7 +631,7 @@ def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
     looked = draw()
     monkeypatch.setattr(Potential, "fresh_minibatch", count)
     assert torch.equal(draw(), looked)
-    assert len(counted) == 16 + 100  # before the run, and after it
+    assert len(counted) == 128 + 100  # before the run, and after it
     monkeypatch.setattr("sgmc.door.remarks.remark_virial", lambda *_: [])
     assert torch.equal(draw(), looked)
 
@@ -823,42 +726,6 @@ def test_a_rule_without_a_minibatch_for_every_chain_is_refused(rule, message):
 # Every number of a remark, and every limit, where the right ones are known
 
 
-def test_the_fewer_chains_are_named_with_both_places():
-    """Of as many on either side those below."""
-    for places, expected in (
-        ([1.0, 1, 7], r"[Cc]hain 2\b.* 7, and .*others.* 1:"),
-        ([7.0, 1, 7, 1], r"[Cc]hains 1 and 3\b.* 1, and .*others.* 7:"),
-        ([5.0, 7, 7, 9, 21], r"[Cc]hain 4\b.* 21, and .*others.* 7:"),
-    ):
-        samples = torch.tensor(places).expand(LEAST, -1)
-        (told,) = remark_disagreement({"": samples})
-        assert re.match(
-            f"the chains do not agree: R̂ is inf in the samples. .*{expected}", told
-        )
-
-
-def test_a_gap_is_three_standard_deviations_of_the_chains(generator):
-    noise = torch.randn(100, 4, generator=generator, dtype=torch.float64)
-    noise = (noise - noise.mean(0)) / noise.std(0) * torch.tensor([1.0, 1, 2, 2])
-    for gap, stays in ((2.9, False), (3.1, True)):  # of 1.58, from variances 1 and 4
-        apart = noise + torch.tensor([0.0, 0, 0, gap * 2.5**0.5])
-        (told,) = remark_disagreement({"": apart})
-        assert ("hain 3" in told and "others" in told) == stays
-
-
-@pytest.mark.parametrize("place", [0, 2])
-def test_chains_are_near_their_starts_up_to_a_tenth_of_their_variance(place):
-    """In the coordinate that is told of, where they stand still."""
-    start = torch.zeros(4, 3, dtype=torch.float64)
-    start[:, place] = torch.tensor([-3.0, -1, 1, 3])
-    for off, near in ((0.0, True), (0.98, True), (1.02, False)):
-        moved = start.clone()
-        moved[:, place] += off * (0.1 * start[:, place].var()) ** 0.5
-        (told,) = remark_disagreement({"": moved.expand(50, -1, -1)}, start)
-        assert f"coordinate {place} of the samples, and over 1.5 in 1 of 3" in told
-        assert ("near their starts" in told) == near
-
-
 def test_a_coordinate_that_stands_still_hides_no_other(generator):
     values = torch.randn(200, 4, 3, generator=generator)
     values[..., 1] = 0.0
@@ -866,8 +733,8 @@ def test_a_coordinate_that_stands_still_hides_no_other(generator):
     values[:, 3, 2] += 30
     bad = {"one": values, "whole": torch.zeros(200, 4).long(), "two": values[..., 2]}
     one, two = remark_disagreement(bad)
-    assert "coordinate 2 of 'one', and over 1.1 in 1 of 3" in one
-    assert "R̂ is" in two and " in 'two'. " in two and "hain 3" in two
+    assert "coordinate 2 of one, and over 1.1 in 1 of 3" in one
+    assert "R̂ is" in two and "0 of two, " in two and "chain 3" in two
 
 
 def test_widths_are_distances_from_the_mean_of_all_chains(generator):
@@ -879,7 +746,7 @@ def test_widths_are_distances_from_the_mean_of_all_chains(generator):
     )
     assert f"{right:.2f}" != f"{own:.2f}"
     (told,) = remark_disagreement({"": values})
-    assert f"R̂ is {right:.2f} in the samples" in told
+    assert f"R̂ is {right:.2f} in coordinate 0 of the samples" in told
 
 
 def test_growth_is_of_logarithms_from_ten_steps_on():
@@ -891,12 +758,12 @@ def test_growth_is_of_logarithms_from_ten_steps_on():
         )
         return "".join(remark_growth(steps.cumsum(0)[:, None, None]))
 
-    assert "grew 512-fold" in told(2.0 ** torch.arange(10))
+    assert "512-fold" in told(2.0 ** torch.arange(10))
     assert told(2.0 ** torch.arange(9)) == ""
     # the first two have a mean of one on the logarithmic scale, and of five otherwise
     later = [x for k in range(9) for x in (2.0 + k, 2.0 + k)]
     assert told([0.1, 10.0, *later]) == ""
-    assert "grew 12-fold" in told([0.1, 10.0, *later[:-2], 12.0, 12.0])
+    assert "12-fold" in told([0.1, 10.0, *later[:-2], 12.0, 12.0])
 
 
 class Drawn(Potential):
@@ -1031,47 +898,6 @@ def test_few_samples_have_no_ratio_but_a_far_one():
     assert off(torch.full((5, 1, 1), math.nan))
 
 
-def test_a_remark_on_the_width_word_for_word():
-    ones = torch.ones(100, 4, 3, dtype=torch.float64)
-    signs = SIGNS[:, None].expand(-1, 4)
-    says = lambda place: (f"Cause {place}.", False)
-    all_wide, one_narrow, two_wide = ones * 2, ones.clone(), ones.clone()
-    one_narrow[..., 1], two_wide[..., 0], two_wide[..., 2] = 0.5, 3, 4
-    two_wide[..., 2] += signs / 2
-    assert remark_virial(ones, ones) == []
-    assert remark_virial(all_wide, ones, says) == [
-        "the samples are too wide: the mean of (θ − c)·∇U(θ)/(T·dim) is 2 ± 0, where "
-        "samples of exp(−U/T) have 1. Cause None."
-    ]
-    assert remark_virial(all_wide, ones)[0].endswith(
-        "1. Halve the step_size, and compare"
-    )
-    longer = "Take more samples, a longer warm_up, or a kernel that moves further"
-    assert remark_virial(one_narrow, ones, says) == [
-        "the samples are too narrow in coordinate 1, as 1 of 3: the mean of "
-        "(θ − c)·∂U(θ)/T is 0.5 ± 0, where samples of exp(−U/T) have 1. "
-        f"{longer}; then halve the step_size, and compare"
-    ]
-    still, ones = ones, ones.repeat(1, 1, 2)
-    (told,) = remark_virial(two_wide[..., [0, 0, 2, 1, 1, 1]], ones, says)
-    assert told == (
-        "the samples are too wide in coordinate 2, as 3 of 6: the mean of "
-        f"(θ − c)·∂U(θ)/T is 4 ± {0.5 / 39**0.5:.1g}, where samples of exp(−U/T) have "
-        "1. Cause 2."
-    )
-    # of four of six their mean tells
-    (told,) = remark_virial(two_wide[..., [0, 0, 2, 0, 1, 1]], ones, says)
-    assert (
-        told.startswith("the samples are too wide: the mean") and "Cause None" in told
-    )
-    (told,) = remark_virial(-still[..., :1], still[..., :1], says)
-    assert (
-        told.startswith("the samples are too narrow: ") and "U falls outwards" in told
-    )
-    (told,) = remark_virial(math.nan * ones, ones, says)
-    assert told.startswith("the samples are too wide: ") and "U falls outwards" in told
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_share_of_the_samples_outside_is_of_every_fourth_of_a_hundred(dtype):
     """What overflows is no border of the support."""
@@ -1094,56 +920,6 @@ def test_the_share_of_the_samples_outside_is_of_every_fourth_of_a_hundred(dtype)
     assert "too wide" in "".join(remark_target(SGLD(0.1), target, draws, 0))
 
 
-def test_what_the_noise_says_word_for_word():
-    """εV/2 is 2, or of three coordinates 1, 2 and 6."""
-    equal, variances = torch.tensor(40.0), torch.tensor([20.0, 40.0, 120.0])
-
-    def said(variance, place=None, temperature=1.0, step_size=0.1, **settings):
-        kernel = SGHMC(step_size, temperature=temperature, **settings)
-        target = NoisyGradient(Gaussian.standard(3), variance)
-        start = torch.zeros(2, 3)
-        return noise_cause(kernel, target, start, generator_of(0), place)
-
-    begins = "½εV̂, the noise of the gradients, is about {:.2g}, "
-    estimate = begins + (
-        "and the noise_estimate {:.2g}: give this one, which depends on step_size and "
-        "batch size, or OnlineNoise()"
-    )
-    friction = begins + (
-        "more than the friction, {:.2g}: raise the friction, or take a smaller "
-        "step_size or a larger batch"
-    )
-    known = dict(friction=9.0, noise_estimate=1.59)
-    assert said(equal, **known) == (estimate.format(2, 1.59), False)
-    assert said(equal, friction=9.0, noise_estimate=1.61) == ("", False)
-    assert said(equal, friction=2.1, noise_estimate=OnlineNoise()) == ("", False)
-    for factor, hot in ((1.01, True), (0.99, False)):
-        for temperature in (1.0, 4.0):
-            limit = 1 / factor / temperature
-            expected = friction.format(2, limit * temperature), hot
-            assert said(equal, friction=limit, temperature=temperature) == expected
-    assert said(equal, friction=1.99)[0] == friction.format(2, 1.99)
-    assert said(equal, friction=2.01, noise_estimate=1.9) == ("", False)
-    # of one coordinate, or averaged over all
-    for diagonal in (
-        torch.tensor([3.0, 1.5, 9.0]),
-        torch.diag(torch.tensor([3.0, 1.5, 9.0])),
-    ):
-        given = dict(friction=diagonal, noise_estimate=diagonal / 9)
-        assert said(variances, 1, **given) == (friction.format(2, 1.5), False)
-        assert said(variances, 2, **given) == (estimate.format(6, 1), False)
-        assert said(variances, None, **given) == (estimate.format(3, 0.5), False)
-    assert said(variances, 2, friction=2.9) == (friction.format(6, 2.9), True)
-    # where there is no step of one size, no friction, or no noise that is known
-    assert said(equal, step_size=lambda step: 0.1, friction=0.1) == ("", False)
-    target, start = NoisyGradient(Gaussian.standard(3), equal), torch.zeros(2, 3)
-    assert noise_cause(SGLD(0.1), target, start, generator_of(0), None) == ("", False)
-    unknown = noise_cause(
-        SGHMC(0.1, 0.1), Drawn(), torch.zeros(2, 2), generator_of(0), 0
-    )
-    assert unknown == ("", False)
-
-
 def test_a_hundred_samples_are_many_and_one_chain_has_halves():
     """R̂ is 1.2 of two chains at ±0.6, 1.3 of the halves of one, and 1.7 at ±1."""
     swing = (-1.0) ** torch.arange(100)[:, None]
@@ -1152,9 +928,68 @@ def test_a_hundred_samples_are_many_and_one_chain_has_halves():
         (torch.arange(100)[:, None] < 50) * 1.0 - 0.5,
     )
     (told,) = remark_disagreement({"": swing + chains})
-    assert told.startswith("the chains do not agree: R̂ is 1.20 in the samples")
+    assert told.startswith("the chains do not agree: R̂ is 1.20 in coordinate 0")
     assert remark_disagreement({"": (swing + chains)[:99]}) == []
     assert remark_disagreement({"": swing + 1.2 * halves}) == []
-    (told,) = remark_disagreement({"": swing + 2 * halves}, torch.zeros(1, 1))
+    (told,) = remark_disagreement({"": swing + 2 * halves})
     assert told.startswith("the halves of the chain do not agree: R̂ is 1.7")
     assert remark_disagreement({"": (swing + 2 * halves)[:99]}) == []
+
+
+def test_a_remark_on_the_width_names_where_how_much_and_why():
+    ones = torch.ones(100, 4, 6, dtype=torch.float64)
+    signs = SIGNS[:, None].expand(-1, 4)
+    says = lambda place: (f"Cause {place}.", False)
+    narrow, wide = ones.clone(), ones.clone()
+    narrow[..., 1], wide[..., :3] = 0.5, 3
+    wide[..., 2] = 4 + signs / 2
+    assert remark_virial(ones, ones) == []
+    error = f"{0.5 / 39**0.5:.1g}"
+    for products, given in (
+        (2 * ones, "too wide: .* is 2 ± 0, .*Cause None"),
+        (narrow, "too narrow in coordinate 1, as 1 of 6: .* is 0.5 ± 0, .*Take more"),
+        (wide, f"too wide in coordinate 2, as 3 of 6: .* is 4 ± {error}, .*Cause 2"),
+        (wide[..., [0, 0, 2, 0, 1, 5]], "too wide: .*Cause None"),  # their mean tells
+        (-ones[..., :1], "too narrow: .*U falls outwards"),
+        (math.nan * ones, "too wide: .*U falls outwards"),
+    ):
+        (told,) = remark_virial(products, ones[..., : products.shape[-1]], says)
+        assert re.match(f"the samples are {given}", told), told
+
+
+def test_what_the_noise_says_is_of_the_coordinate_friction_and_estimate():
+    """εV/2 is 2, or of three coordinates 1, 2 and 6."""
+    equal, variances = torch.tensor(40.0), torch.tensor([20.0, 40.0, 120.0])
+
+    def said(variance, place=None, step_size=0.1, **settings):
+        kernel = SGHMC(step_size, **settings)
+        target, start = NoisyGradient(Gaussian.standard(3), variance), torch.zeros(2, 3)
+        told, hot = noise_cause(kernel, target, start, generator_of(0), place)
+        return [
+            float(x)
+            for x in re.findall(r"(?:about|estimate|friction) (\d\S*\d|\d)", told)
+        ], hot
+
+    assert said(equal, friction=9.0, noise_estimate=1.59) == ([2, 1.6, 9], False)
+    assert said(equal, friction=9.0, noise_estimate=1.61) == ([], False)
+    assert said(equal, friction=2.1, noise_estimate=OnlineNoise()) == ([], False)
+    for factor, hot in ((1.01, True), (0.99, False)):
+        for temperature in (1.0, 4.0):
+            limit = {"friction": 1 / factor / temperature, "temperature": temperature}
+            assert said(equal, **limit) == ([2, 0, float(f"{1 / factor:.2g}")], hot)
+    assert said(equal, friction=2.01, noise_estimate=1.9) == ([], False)
+    # of one coordinate, or averaged over all
+    for diagonal in (
+        torch.tensor([3.0, 1.5, 9.0]),
+        torch.diag(torch.tensor([3.0, 1.5, 9.0])),
+    ):
+        given = dict(friction=diagonal, noise_estimate=diagonal / 9)
+        assert said(variances, 1, **given) == ([2, 0.17, 1.5], False)
+        assert said(variances, 2, **given) == ([6, 1, 9], False)
+        assert said(variances, None, **given) == ([3, 0.5, 4.5], False)
+    # where there is no step of one size, no friction, or no noise that is known
+    assert said(equal, step_size=lambda step: 0.1, friction=0.1) == ([], False)
+    given = NoisyGradient(Gaussian.standard(3), equal), torch.zeros(2, 3)
+    assert noise_cause(SGLD(0.1), *given, generator_of(0), None) == ("", False)
+    given = Drawn(), torch.zeros(2, 2), generator_of(0)
+    assert noise_cause(SGHMC(0.1, 0.1), *given, 0) == ("", False)
