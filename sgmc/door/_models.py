@@ -401,14 +401,13 @@ def check_uniform(
     # and 1.
     tail = torch.special.xlogy(counts, counts / expected) - counts + expected
     if tail.max() > math.log(1e7 * num_examples):
-        count = int(counts[tail.argmax()])
-        odd = f"example {int(tail.argmax())} comes {count / expected:.2f} times"
-    keys = {
-        f"the values of tensor {k} of the data": _keys(x)
-        for k, x in enumerate(data)
-        if x.numel() <= _MANY
-    }
-    for name, key in {**keys, "their place": torch.arange(num_examples)}.items():
+        place = int(tail.argmax())
+        odd = f"example {place} came {int(counts[place])} times in {number} "
+        odd += f"minibatches, where {expected:.3g} are expected"
+    keys = {"their place": torch.arange(num_examples)}
+    small = [k for k, x in enumerate(data) if x.numel() <= _MANY]
+    keys |= {f"tensor {k} of the data": _keys(data[k]) for k in small}
+    for name, key in keys.items():
         tenths = torch.empty_like(key, dtype=torch.int64)
         tenths[key.argsort()] = torch.arange(num_examples) * 10 // num_examples
         sizes = tenths.bincount(minlength=10) / num_examples * batch_size
@@ -421,11 +420,12 @@ def check_uniform(
         if far.any():
             place = int((off * far).argmax())
             ratio = float(mean[place] / sizes[place])
-            odd = f"tenth {place + 1} of the examples by {name} comes {ratio:.2f} times"
+            odd = f"tenth {place + 1} of the examples by {name}, from the least, comes "
+            odd += f"{ratio:.2f} times as often as it should"
     if odd:
         raise ValueError(
             f"minibatches: {type(rule).__name__}.indices does not choose the examples "
-            f"uniformly, and N/n is no right scale then: {odd} as often as it should. "
+            f"uniformly, and N/n is no right scale then: {odd}. "
             "What shall weigh more gets a weight in the likelihood"
         )
 
