@@ -240,7 +240,7 @@ check("film-of-two", away, at_most(1e-7), kind="exact", says=says)
 # $$ (eq-palindromic-step)
 #
 # The middle line is solved for $r'$ at once: for $M = 1$ it is $r' = \bigl((1 - \tfrac12\varepsilon C)r - \varepsilon\nabla\tilde U(y) + \xi\bigr)/(1 + \tfrac12\varepsilon C)$.
-# The step costs one gradient, as before. In the bowl, with gradient noise and $\hat B = B = \tfrac12\varepsilon V$:
+# In the bowl, with gradient noise and $\hat B = B = \tfrac12\varepsilon V$:
 
 
 # %%
@@ -354,7 +354,7 @@ check(
 # Let {eq}`eq-flip-balance` hold, grow a path by doubling, by the step and its backward step, and let it stop by a rule that looks at aligned sub-trees alone. Choose from the finished path with **equal** weights, either among all states, or among those of the half in which the start is not. Then the transition satisfies ordinary detailed balance with respect to $\mu$. With the weights $e^{-H}$ on the whole path, or with page 11's rule for the new half, it satisfies detailed balance with respect to $e^{-H}\mu$.
 # ```
 #
-# The proof ({prf:ref}`thm-tree`, {prf:ref}`thm-own-weights`) is page 11's with one factor changed: in the place of $e^{-H(z_s)}/Z$ stands the density of the film with the start at $s$, and by {eq}`eq-flip-balance` it is the same for every $s$. So, *given the path, the start is uniform on it*.
+# The proof ({prf:ref}`thm-tree`, {prf:ref}`thm-own-weights`) is page 11's with one factor changed: in the place of $e^{-H(z_s)}/Z$ stands the density of the path grown from $z_s$, which is $\mu(z_s)$ times those of its steps, forward to the right and backward to the left. By {eq}`eq-flip-balance` it does not change when the start moves to the next state: *given the path, the start is uniform on it*.
 # Then a uniform choice among all states is a fresh start, and a uniform choice in the other half is a symmetric move, because the start is equally likely in either half.
 #
 # In code, `grow_tree` grows the paths as `grow` did on page 11, for many chains at once, and prefers the new half.
@@ -411,9 +411,9 @@ plt.show()
 # %% [markdown]
 # The rows are {c}`sgnuts-weighted` with the weights of NUTS and {c}`sgnuts` with equal weights, where 0.5 and 1 are exact; {numref}`fig-sgnuts-report` has their samples.
 # The package's `SGNUTS` draws a fresh momentum for each path, and has {c}`package`.
-# The sampler as we read the report has the weights of NUTS, a step that drifts first, and fresh momenta, which bring some of the lost energy back: {c}`report` ({doc}`/book/studies/sgnuts_on_networks`).
+# The sampler as we read the report, with the weights of NUTS, drifts first and fresh momenta, has {c}`report` ({doc}`/book/studies/sgnuts_on_networks`).
 #
-# Off a Gaussian {eq}`eq-flip-balance` holds only up to the work. There the right weight of a state is $e^{-W}$, with the work summed along the path from its left end. Without friction and noise $W = \Delta H$, and these are NUTS's weights.
+# On other targets {eq}`eq-flip-balance` holds only up to the work. There the right weight of a state is $e^{-W}$, with the work summed along the path from its left end. Without friction and noise $W = \Delta H$, and these are NUTS's weights.
 # Equal weights then make a transition wrong by order $\varepsilon^2$, and also the stationary distribution, if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
 
 # %% tags=["hide-input"]
@@ -442,7 +442,7 @@ for name, settings, bound in (
 # The corrected sampler is as accurate as SGHMC, and no cheaper.
 # It finds its path length by itself, but pays for steps that it throws away: on a Gaussian with eight scales, SGHMC at its best friction yields nearly five times as many effective samples per gradient ({doc}`/book/further/sgnuts_measured`).
 # If the noise depends on the position and $\hat B$ does not, its bias is of order $\varepsilon$. If one minibatch is held for a whole tree, as in the report's program, the bias does not vanish with $\varepsilon$.
-# The palindromic step is worth more than the sampler, because it costs the same as {prf:ref}`alg-sghmc`, has no bias in a bowl, and can be used by SGHMC itself.
+# But SGHMC itself can use the palindromic step, which costs the same as {prf:ref}`alg-sghmc` and has no bias in a bowl.
 #
 # **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian, and up to a small error of the step elsewhere.
 #
