@@ -628,7 +628,7 @@ def run(potential, kind="diagonal", dim=2, **settings):
             lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0),
             "temperature is 0",
         ),
-        (lambda: friction_for(4.0, 0.1, multiple=1.0), r"multiple.*1\.0"),
+        (lambda: friction_for(4.0, 0.1, multiple=0.9), r"multiple.*0\.9"),
         (lambda: friction_for(4.0, 0.1, multiple=math.inf), r"multiple.*inf"),
         (lambda: friction_for(4.0, 0.1, at_least=-1.0), r"at_least.*-1\b"),
         (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), r"friction.*noise_estimate"),
