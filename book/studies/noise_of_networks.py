@@ -393,7 +393,7 @@ claim(
 # %% [markdown]
 # ## Where the noise is
 #
-# Is it the same with all 784 pixels and 100 hidden units, 79,510 weights? Long runs of that network are for {doc}`/book/tutorial/digits`; its noise is measured in a few seconds.
+# Is it the same with all 784 pixels and 100 hidden units, 79,510 weights? Long runs of that network are for {doc}`/book/studies/mnist`; its noise is measured in a few seconds.
 # We take 400 steps from random weights at $n = 500$, and compare $\beta_j$ with $\alpha$ in each layer.
 
 # %%

@@ -25,9 +25,9 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "average = networks[0]",
     ),
     "digits": (
-        {"one-error", "gain"},
-        "average = kept.mean(0)",
-        "average = kept[-1]",
+        {"one-error", "trained-error", "average-error", "level"},
+        "scores(p.mean((0, 1))[None])",
+        "scores(p[-1, -1:])",
     ),
     "markov_chains": (
         {"random-walk"},
@@ -55,7 +55,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "torch.exp(new_energy - energy)",
     ),
     "sghmc": (
-        {"sghmc-0", "sghmc-B"},
+        {"settled", "cooled", "sghmc-0", "sghmc-B"},
         "2 * (friction - noise_estimate)",
         "2 * friction",
     ),
@@ -70,9 +70,9 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "r, theta = leapfrog(",
     ),
     "estimating_the_noise": (
-        {"sghmc-2B"},
-        "noise_estimate(step_size / 2 * variance)",
-        "noise_estimate(step_size / 4 * variance)",
+        {"coin-7", "coin-10", "coin-15", "coin-25", "sghmc-2B"},
+        "friction - step_size / 2 * variance",
+        "friction - step_size / 4 * variance",
     ),
 }
 
