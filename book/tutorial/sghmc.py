@@ -127,13 +127,12 @@ plt.show()
 # ## Friction in balance with noise
 #
 # In a step of size $\varepsilon$ the momentum changes by $-\varepsilon\nabla\tilde U$, which is $-\varepsilon\nabla U$ and noise of variance $\varepsilon^2V$.
-# Write this variance as $2B\varepsilon$ with
+# Write this variance as $2B\varepsilon$, with the $B$ from above,
 #
 # $$
 # B = \tfrac12\varepsilon V.
 # $$ (eq-b)
 #
-# A variance that grows in proportion to the time $\varepsilon$ is what a Brownian motion leaves behind, and $B$ is its diffusion.
 # It pumps in energy at the rate $\operatorname{tr}(M^{-1}B)$ ({prf:ref}`thm-pumping`), so something has to take energy out again.
 # {term}`Friction <friction>` does: a force $-CM^{-1}r$ against the velocity, like air drag, where $C$ is a number or a symmetric positive definite matrix.
 # Friction alone would bring the ball to rest, though, so it must come with noise of the right size.
@@ -224,7 +223,6 @@ plt.show()
 # Since $B = \tfrac12\varepsilon V$, the excess $B/C$ vanishes as the step gets small, or as the friction gets large.
 #
 # In {numref}`fig-live-sghmc` the two controls are $C$ and $\hat B$.
-# Move them, and read the temperature off the width of the samples.
 #
 # ```{live} sghmc
 # :name: fig-live-sghmc
@@ -343,7 +341,7 @@ axes.legend(loc="upper center", ncols=3)
 plt.show()
 
 # %% [markdown]
-# A number says the same: $E[\theta^4]$, which feels the width of the tails, is {c}`fourth-B` times the right one with $\hat B = B$ and {c}`fourth-0` times with $\hat B = 0$, as the density at the temperature 1.4 has it.
+# $E[\theta^4]$, which feels the width of the tails, is {c}`fourth-B` times the right one with $\hat B = B$ and {c}`fourth-0` times with $\hat B = 0$, as the density at the temperature 1.4 has it.
 
 # %% tags=["hide-input"]
 exact_fourth = expectation(well, lambda x: x**4, -4, 4)
@@ -418,7 +416,7 @@ check("old-over-new", old / new, at_least(10), kind="exact", digits=3)
 # Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so everything that is known of training with momentum can be read as statements about SGHMC at temperature zero.
 # A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.
 # At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$.
-# `SGHMC.from_learning_rate` translates (page 1 ran it with $\eta = 10^{-5}$, $\alpha = 0.01$ and no noise estimate); at temperature zero it *is* `torch.optim.SGD`, to rounding.
+# `SGHMC.from_learning_rate` translates; at temperature zero it *is* `torch.optim.SGD`, to rounding.
 
 # %% tags=["hide-input"]
 target = Gaussian.correlated(0.9, dtype=torch.float64)
@@ -447,8 +445,7 @@ check(
 #
 # The friction $C$ is the one number, besides the step size, that the user of SGHMC has to choose.
 # {numref}`fig-how-much-friction` shows above what becomes of a start at $\theta = 3$: with little friction the ball swings for long, with much it crawls.
-# Either way it is slow to forget where it was.
-# How slow, in a bowl of curvature $a$ with $\hat B = B$?
+# Either way it forgets slowly. How slowly, in a bowl of curvature $a$ with $\hat B = B$?
 #
 # The autocorrelation $\rho(t)$ of $\theta$ is such a swing without noise, from $\rho(0) = 1$ at rest: $\rho'' + C\rho' + a\rho = 0$.
 # That of $\theta^2$ is $\rho^2$, because $\theta$ is Gaussian. So what we need is the integral of $\rho^2$, and the equation gives it without being solved.
