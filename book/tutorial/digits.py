@@ -51,7 +51,7 @@ warnings.filterwarnings("ignore", message=known)
 # What are two hundred samples of such a network worth, beside one network that is trained in the usual way?
 #
 # One sample is worth little. It errs on {c}`one-error` % of the test digits, often with near certainty, where a trained network errs on {c}`trained-error` %.
-# But the *average* of two hundred samples errs on {c}`average-error` %: it is about as good as the trained network, although none of its members is.
+# But the *average* of two hundred samples errs on {c}`average-error` %: it is about as good as the trained network, although its members are not.
 # {numref}`fig-digits-mistakes` shows digits that one sampled network gets wrong, and what the average says to them.
 # This page makes these numbers, and asks where the gain comes from.
 #
@@ -146,8 +146,8 @@ check("level", average - trained, near(0, 1), digits=1)
 # With 1,000 digits the standard error of an error of five per cent is 0.7 points.
 #
 # Read the table from left to right.
-# One sampled network is bad in both scores. Four of them, one of each chain, come within {c}`four-gap` points of a trained network. The 200 differ from it by {c}`level` points, less than a thousand digits can tell.
-# And the second row of each pair says that *trained* networks gain by averaging, too: four of them do no worse than the 200 sampled ones, whose error is {c}`rival` points above theirs, and better in log loss.
+# One sampled network is bad in both scores. Four of them, one of each chain, come within {c}`four-gap` points of a trained network. The 200 differ from it by {c}`level` points, which a thousand digits cannot tell from zero.
+# And the second row of each pair says that *trained* networks gain by averaging, too: four of them do no worse than the 200 sampled ones, whose error is {c}`rival` points above theirs.
 # So the average does it, however its members were made.
 
 # %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: the class, the network's answer and that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands its class, the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
@@ -293,8 +293,8 @@ check("r-loss", r_loss, at_least(1.03), because="1.13 to 1.37 from other starts"
 # ## Change it
 #
 # * In the visible cell of `kernels` leave out `, noise_estimate=OnlineNoise()`: the noise of the gradient comes on top of what is injected, and in {numref}`fig-digits-length` the pink curves end above the grey line.
-# * In the same cell set `temperature=0.0` to `temperature=0.1`, a cold posterior: the gold curves rise to about a tenth. What becomes of the rows of the trained networks?
-# * Above it set `manual_seed(0)` to `manual_seed(1)`, four other starts: the table's numbers change by half a point and more. Which of its sentences stand?
+# * In the same cell set `temperature=0.0` to `temperature=0.1`, a cold posterior: the gold curves rise towards a tenth. What becomes of the rows of the trained networks?
+# * In the visible cell of the posterior set `manual_seed(0)` to `manual_seed(1)`, four other starts: all numbers of the table change. Which of the sentences below it stand?
 #
 # ## Exercises
 #
@@ -374,7 +374,7 @@ check(
 # ```{solution} ex-digits-sgld
 # :class: dropdown
 #
-# The prior alone gives 0.32, 0.54 and 0.78, so SGLD has not arrived at any of these steps; {numref}`fig-digits-length` has it as a third curve. A larger step does not help the average, because it grows too large for the steep directions before it is large enough for the flat ones: with $\eta = 1.6\cdot10^{-3}$ the steps in the steep directions are no longer stable, $\lvert\theta\rvert^2$ passes $d$, and most answers are wrong.
+# The prior alone gives 0.32, 0.54 and 0.78; {numref}`fig-digits-length` has SGLD as a third curve, and at the first two steps it is far from having arrived. A larger step does not help the average, because it grows too large for the steep directions before it is large enough for the flat ones: with $\eta = 1.6\cdot10^{-3}$ the steps in the steep directions are no longer stable, $\lvert\theta\rvert^2$ passes $d$, and most answers of the single networks are wrong.
 # Momentum lets SGHMC drift in flat directions at the rate $\eta/\alpha$, 25 times $\eta$, while the steep ones still see $\eta$.
 # ```
 #

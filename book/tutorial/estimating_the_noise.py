@@ -244,7 +244,7 @@ plt.show()
 # How much friction, then?
 # Page 8's rule, from $\sqrt a$ to $2\sqrt a$ with $a$ the softest curvature, is about speed, and is the one to use where the noise is small or known.
 # This page's rule is about room: a friction of about three times the largest $\hat B$, because an estimate from one minibatch often exceeds its mean; it is the one to use where $\hat B$ is measured.
-# Take the larger of the two. If the second is much larger, and the chain too slow for it, reduce the noise itself, by a smaller step, larger minibatches or control variates ({doc}`/book/further/choosing_the_estimate`).
+# Take the larger of the two. In the regression below the first gives 5 to 10 and the second 12, because the largest eigenvalue of $\hat B$ is about 4: we take 12. If the second is much larger, and the chain too slow for it, reduce the noise itself, by a smaller step, larger minibatches or control variates ({doc}`/book/further/choosing_the_estimate`).
 #
 # ## Many directions
 #
