@@ -201,13 +201,6 @@ def test_refusals():
         shards(posterior, 3)
     with pytest.raises(ValueError, match=r"indices.*int64.*\b0\b.*\b23\b"):
         Shard(posterior, torch.tensor([3, 24]), 2)
-    with pytest.raises(
-        ValueError,
-        match=r"indices.*different.*\[0, 0, 1",
-    ):
-        Shard(posterior, torch.tensor([0, *range(11)]), 2)
-    with pytest.raises(ValueError, match=r"posterior.*DataPotential"):
-        shards(nn.Linear(2, 2), 2)
     calm = control_variates(posterior, torch.zeros(3, dtype=DOUBLE))
     with pytest.raises(ValueError, match=r"posterior.*log_prior.*control_variates"):
         shards(calm, 2)

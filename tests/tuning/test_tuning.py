@@ -83,19 +83,6 @@ def test_with_a_matched_estimate_the_covariance_is_the_target_s_for_matrices_tha
         assert (half - torch.linalg.inv(a)).abs().max() > 1e-5
 
 
-def test_numbers_diagonals_and_matrices_agree():
-    number = matched_noise_estimate(2.0, 1.0, 0.3, 3.0, 1.5)
-    vector = matched_noise_estimate(
-        torch.full((2,), 2.0, dtype=DOUBLE), 1.0, 0.3, 3.0, 1.5
-    )
-    matrix = matched_noise_estimate(
-        2.0 * torch.eye(2, dtype=DOUBLE), 1.0, 0.3, 3.0, 1.5
-    )
-    assert number == pytest.approx(0.15 + 0.25 * 0.09 * 3 * 2 / (1.5 - 0.45), rel=1e-12)
-    torch.testing.assert_close(vector, torch.full((2,), number, dtype=DOUBLE))
-    torch.testing.assert_close(matrix, number * torch.eye(2, dtype=DOUBLE))
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -242,15 +229,6 @@ def mode(posterior):
             hessian, posterior.gradient(position)[0]
         )
     return position
-
-
-def test_curvature_by_differences_is_the_hessian(generator):
-    posterior = logistic(generator)
-    position = mode(posterior)
-    hessian = torch.func.jacrev(lambda x: posterior.gradient(x[None])[0])(position[0])
-    torch.testing.assert_close(
-        default_kernel(posterior, position).mass, hessian, rtol=1e-6, atol=1e-6
-    )
 
 
 @pytest.mark.parametrize(
