@@ -71,10 +71,9 @@ def cyclical(
         kernel = partial(SGHMC.from_learning_rate, momentum_decay=decay)
     length = task.num_steps // CYCLES
     number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
-    explorer = partial(kernel, temperature=0.0)
     kernel = partial(kernel, temperature=temperature)
     given = rate / task.posterior.num_examples, length, number, EXPLORATION
-    cycles = Cyclical(kernel, *given, explorer=explorer)
+    cycles = Cyclical(kernel, *given, cold=True)
     return sample(cycles, task.posterior, task.start(), CYCLES * number, **task.run())
 
 

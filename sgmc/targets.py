@@ -54,12 +54,8 @@ class Gaussian(Potential):
     def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
         """Make the standard normal distribution in ``dim`` dimensions."""
         check_count("dim", dim)
-        if dim > _MOST:
-            raise ValueError(
-                f"dim is {dim:,}, but a Gaussian holds its covariance (dim, dim) and "
-                f"factorises it, for which dim may be at most {_MOST:,}: write a "
-                "Potential whose energy is 0.5 * (position**2).sum(-1)"
-            )
+        # The covariance is held and factorised.
+        check_positive("dim", dim, at_most=_MOST)
         check_instance("dtype", dtype, torch.dtype, "torch.float64")
         return cls(torch.eye(dim, dtype=dtype))
 
@@ -177,12 +173,9 @@ class NoisyGradient(Potential):
 
     def __init__(self, potential: Potential, noise_variance: float | Tensor):
         check_instance("potential", potential, Potential, "DoubleWell()")
-        has_batches = getattr(potential, "batch_size", None) is not None
-        if has_batches or isinstance(potential, NoisyGradient):
-            raise ValueError(
-                "potential must be an exact one, but its gradient is noisy already, "
-                "and this noise would take that one's place"
-            )
+        noisy = getattr(potential, "batch_size", None) is not None
+        if noisy or isinstance(potential, NoisyGradient):
+            raise ValueError("potential is noisy already: give an exact one")
         self.potential, self.noise_variance = potential, noise_variance
         self.dim = potential.dim
         self.noise_root = as_matrix(noise_variance, "noise_variance").root

@@ -32,7 +32,7 @@ from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
-from booklib.rivals import constant_sgd
+from booklib.rivals.constant_sgd import average_covariance, constant_sgd
 from sgmc import sample
 from sgmc.kernels import NUTS, SGLD
 from sgmc.minibatches import Passes
@@ -384,7 +384,7 @@ memory = {
     name: chain.autocorrelation_time(directions[:, 0]) for name, chain in laws.items()
 }
 covariances = {name: chain.stationary_covariance() for name, chain in laws.items()}
-covariances["averages"] = law(averaged).average_covariance(window)
+covariances["averages"] = average_covariance(law(averaged), window)
 titles = {
     "scalar": "one rate, 2d / tr V",
     "diagonal": "a rate for each coordinate, 2 / diag V",
@@ -750,7 +750,7 @@ misfit = LinearRegression(
     targets + (targets - posterior.data[0] @ posterior.mean),
     batch_size=n,
 )
-wide = widths(law(averaged, misfit).average_covariance(window), misfit)
+wide = widths(average_covariance(law(averaged, misfit), window), misfit)
 full_rate = constant_sgd(noise_variance(misfit, exact) + A, "full")
 right = widths(law(full_rate, misfit).stationary_covariance(), misfit)
 show_table(

@@ -372,8 +372,7 @@ def sghmc():
 
 def cyclical_sghmc():
     make = partial(SGHMC.from_learning_rate, momentum_decay=0.1)
-    cold = partial(make, temperature=0.0)
-    kernel = Cyclical(make, 2 * rate, steps // 5, 4, 0.8, explorer=cold)
+    kernel = Cyclical(make, 2 * rate, steps // 5, 4, 0.8, cold=True)
     return sample(kernel, posterior, start, 20)
 
 

@@ -81,9 +81,9 @@ def chain(make, rate, seed):
 def cycle(make, rate, seed, **settings):
     """Five cycles of eight passes."""
     start = network.initial_position(1, torch.Generator().manual_seed(seed))
-    sampler, cold = partial(make, **settings), partial(make, temperature=0.0)
+    sampler = partial(make, **settings)
     length = 8 * STEPS_OF_PASS
-    kernel = Cyclical(sampler, rate / 4_000, length, 4, 0.8, explorer=cold)
+    kernel = Cyclical(sampler, rate / 4_000, length, 4, 0.8, cold=True)
     return sample(kernel, network, start, 20, seed=seed)
 
 

@@ -35,6 +35,7 @@ import torch
 from scipy import stats
 
 from booklib.data import split_digits
+from booklib.models.hierarchical import HierarchicalNetwork
 from booklib.models.networks import multilayer_perceptron
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, use_style
@@ -45,7 +46,6 @@ from booklib.runs.results import RESULTS, read_result, who_ran
 from booklib.runs.run import Run
 from sgmc.door.running import drive
 from sgmc.minibatches import Fresh
-from sgmc.models import HierarchicalNetwork
 from sgmc.noise import estimate_noise_variance
 
 use_style()

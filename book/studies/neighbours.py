@@ -41,6 +41,7 @@ from booklib.rivals import (
     swag,
     variational,
 )
+from booklib.rivals.constant_sgd import average_covariance
 from sgmc import sample
 from sgmc.kernels import SGLD
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
@@ -698,7 +699,7 @@ def law_of_descent(step_size):
 def law_of_swag(step_size, thinning, length):
     """The covariance of SWAG's draws over many runs, with T = K."""
     chain = law_of_descent(step_size).power(thinning)
-    of_mean = chain.average_covariance(length)
+    of_mean = average_covariance(chain, length)
     within = chain.stationary_covariance() - of_mean
     share = 0.5 * length / (length - 1)
     return of_mean + torch.diag(0.5 * within.diagonal()) + share * within

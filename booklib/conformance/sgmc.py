@@ -12,6 +12,7 @@ from torch import Tensor
 
 from booklib.conformance.thermostat import mean_field_variance
 from booklib.conformance.verdicts import Laws, Problem
+from booklib.rivals.ubu import ubu
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
 
@@ -144,7 +145,7 @@ def _splitting(name: str) -> Callable[[dict, Problem], Laws]:
         maker = {
             "BAOAB": flows.baoab,
             "OBABO": flows.obabo,
-            "UBU": flows.ubu,
+            "UBU": ubu,
             "palindromic": flows.palindromic,
             "explicit Euler": flows.explicit_euler_sghmc,
         }[name]
@@ -363,8 +364,8 @@ def sgnht(given: dict, problem: Problem) -> Laws:
 
 def cyclical(given: dict, problem: Problem) -> Laws:
     """other_kernels/cyclical.py; Zhang et al. (2020), Algorithm 1: η = ½η₀(cos
-    πj/ℓ + 1), here of SGLD; a call goes from one draw to the next. An explorer has the
-    temperature 0.
+    πj/ℓ + 1), here of SGLD; a call goes from one draw to the next. An exploration
+    that is cold has the temperature 0.
     """
     length, draws = given["cycle_length"], given["num_draws"]
     exploring = math.ceil(round(given["exploration"] * length, 9))

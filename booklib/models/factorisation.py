@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Generator, Tensor
 
+from booklib.models.hierarchical import check_hyperprior, draw_precision
 from sgmc.checks import (
     check_count,
     check_number,
@@ -13,7 +14,6 @@ from sgmc.checks import (
 )
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.hierarchical import check_hyperprior, draw_precision
 from sgmc.posteriors import GaussianPrior
 from sgmc.potentials import Kind
 from sgmc.randomness import normal_like

@@ -5,10 +5,11 @@ approximate draws of the posterior.
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_choice
+from sgmc.checks import check_choice, check_count
 from sgmc.kernels import SGLD
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind
+from sgmc.splittings import LinearChain
 
 
 def constant_sgd(
@@ -58,3 +59,23 @@ def constant_sgd(
             "simpler kind"
         )
     return SGLD(step_size=1.0, temperature=0.0, mass=0.5 * noise.value)
+
+
+def average_covariance(chain: LinearChain, num_steps: int) -> Tensor:
+    """Compute the covariance of the mean of K successive states of a stationary chain,
+    ``(dim, dim)`` float64: (S + Sᵀ − KΣ)/K² with S = Σₖ(K − k)FᵏΣ.
+
+    Example:
+        >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
+        >>> average_covariance(chain, 2)  # ½(1 + 0.5) of the variance
+        tensor([[0.7500]], dtype=torch.float64)
+    """
+    check_count("num_steps", num_steps)
+    covariance, transition = chain.stationary_covariance(), chain.transition.double()
+    identity = torch.eye(len(transition), dtype=torch.float64)
+    powers, total = torch.zeros_like(transition), torch.zeros_like(transition)
+    for _ in range(num_steps):
+        powers = identity + transition @ powers  # 1 + F + F² + …
+        total += powers
+    lagged = total @ covariance
+    return (lagged + lagged.mT - num_steps * covariance) / num_steps**2

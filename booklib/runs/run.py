@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from booklib.data import Data
+from booklib.models.hierarchical import HierarchicalNetwork
 from booklib.runs.held import HeldMinibatch
 from booklib.runs.plans import HeadStart, Langevin, Plan, draw_start
 from booklib.runs.results import ExperimentError, checksum, circumstances, score
@@ -22,7 +23,6 @@ from sgmc.checkpoints import Checkpoint
 from sgmc.door.running import drive
 from sgmc.door.sampling import flatten, unflatten
 from sgmc.minibatches import Fresh
-from sgmc.models import HierarchicalNetwork
 from sgmc.potentials import Potential
 
 # The kind distinguishes the file from those of `sample` and of other versions.

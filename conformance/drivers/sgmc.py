@@ -9,6 +9,7 @@ import torch
 from torch import Generator
 
 import sgmc
+from booklib.rivals.ubu import ubu
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
@@ -31,11 +32,11 @@ SAMPLERS = {
     "SGLD": ("kernels/langevin.py", 30),
     "SGHMC": ("kernels/sghmc.py", 40),
     "CompiledSGHMC": ("compiled/sghmc.py", 12),
-    "BAOAB": ("splittings/flows.py", 374),
-    "OBABO": ("splittings/flows.py", 390),
-    "UBU": ("splittings/flows.py", 403),
-    "palindromic": ("splittings/flows.py", 351),
-    "explicit Euler": ("splittings/flows.py", 346),
+    "BAOAB": ("splittings/flows.py", 307),
+    "OBABO": ("splittings/flows.py", 321),
+    "UBU": ("../booklib/rivals/ubu.py", 15),
+    "palindromic": ("splittings/flows.py", 284),
+    "explicit Euler": ("splittings/flows.py", 277),
     "NaiveSGHMC": ("kernels/naive_sghmc.py", 17),
     "HMC": ("kernels/hmc.py", 35),
     "NUTS": ("kernels/nuts.py", 42),
@@ -48,7 +49,7 @@ SAMPLERS = {
 LISTS = {
     "BAOAB": flows.baoab,
     "OBABO": flows.obabo,
-    "UBU": flows.ubu,
+    "UBU": ubu,
     "palindromic": flows.palindromic,
     "explicit Euler": flows.explicit_euler_sghmc,
 }
@@ -105,9 +106,8 @@ def make(name, given):
         return Splitting(LISTS[name](**given), mass=mass, temperature=temperature)
     if name == "Cyclical":
         temperature = given.pop("temperature", 1.0)
-        if "explorer" in given:
-            given["explorer"] = lambda rate: SGLD(rate, temperature=0.0)
-        return Cyclical(lambda rate: SGLD(rate, temperature), **given)
+        cold = given.pop("explorer", None) is not None
+        return Cyclical(lambda rate: SGLD(rate, temperature), **given, cold=cold)
     if name == "Gibbs":
         return Gibbs(HMC(0.5, 4), **given)
     return KERNELS[name](**given)

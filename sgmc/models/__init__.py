@@ -1,22 +1,19 @@
-"""Posteriors beyond the core: of functions of named parameters, of Pyro's programs, of
-networks whose prior is drawn too, with control variates. ``PyroPosterior`` and
-``PyroKernel`` can be imported from here, too, where Pyro is installed.
+"""Posteriors beyond the core: of functions of named parameters, of Pyro's programs, and
+with control variates. ``PyroPosterior`` and ``PyroKernel`` can be imported from here,
+too, where Pyro is installed.
 """
 
 from importlib import import_module
 
 from sgmc.models.control_variates import control_variates
 from sgmc.models.functions import Posterior
-from sgmc.models.hierarchical import HierarchicalNetwork, draw_precision
 from sgmc.models.named import NamedPosterior, Parameters
 
 __all__ = [
-    "HierarchicalNetwork",
     "NamedPosterior",
     "Parameters",
     "Posterior",
     "control_variates",
-    "draw_precision",
 ]
 
 

@@ -1,8 +1,9 @@
 """Minibatch gradients with less noise."""
 
+import torch
 from torch import Tensor
 
-from sgmc.checks import MEMORY, check_instance, check_tensor
+from sgmc.checks import MEMORY, check_dims, check_instance, check_tensor, evaluate
 from sgmc.models.functions import Posterior
 from sgmc.posteriors import DataPotential
 from sgmc.posteriors.linear import dot
@@ -37,18 +38,9 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         tensor([[True]])
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
-    check_tensor("reference", reference, "...")
-    if reference.ndim != 1 or posterior.dim not in (None, len(reference)):
-        raise ValueError(
-            f"reference must have shape (dim,) = ({posterior.dim},), but it is "
-            f"{tuple(reference.shape)}"
-        )
-    types = {tensor.dtype for tensor in posterior.data if tensor.is_floating_point()}
-    if types and reference.dtype not in types:
-        raise ValueError(
-            f"reference must be of the data's type: use reference.to({types.pop()}), "
-            f"for it is of {reference.dtype}"
-        )
+    check_tensor("reference", reference, "dim")
+    dim = len(reference) if posterior.dim is None else posterior.dim
+    check_dims(reference=reference, posterior=torch.empty(dim))
     size = posterior.num_examples * len(reference) * reference.element_size()
     if size > MEMORY:
         raise ValueError(
@@ -56,7 +48,8 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
             f"take {size / 2**30:,.1f} GiB: use fewer"
         )
     everything = posterior.gather(None)
-    at_reference = posterior.per_example_gradients(reference[None], everything)[0]
+    of_examples = lambda: posterior.per_example_gradients(reference[None], everything)
+    at_reference = evaluate(of_examples, reference[None])[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood
     calm = Posterior(
@@ -68,13 +61,10 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         dim=len(reference),
         batch_size=posterior.batch_size,
         minibatches=posterior.minibatches,
-        grad_log_prior=prior and (lambda position: prior(position) + total),
-        grad_log_likelihood=likelihood
-        and (
-            lambda position, *batch: (
-                likelihood(position, *batch[:-1]) - batch[-1].sum(1)
-            )
-        ),
+    )
+    calm.grad_log_prior = prior and (lambda position: prior(position) + total)
+    calm.grad_log_likelihood = likelihood and (
+        lambda position, *batch: likelihood(position, *batch[:-1]) - batch[-1].sum(1)
     )
     # These are the likelihoods of the data, not of the functions here.
     vars(calm)["pointwise_log_likelihoods"] = posterior.pointwise_log_likelihoods

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count
+from sgmc.checks import check_count, check_instance
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors import DataPotential
 
 
 class Posterior(DataPotential):
-    """The posterior of a model whose densities are given as functions.
+    """The posterior of a model whose densities are given as functions; a formula for a
+    gradient is written in a subclass of :class:`sgmc.posteriors.DataPotential`.
 
     Args:
         log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
@@ -22,10 +23,6 @@ class Posterior(DataPotential):
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
-        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
-            from ``(chains, dim)`` to ``(chains, dim)``.
-        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a minibatch, from
-            ``(chains, dim)`` and the minibatch to ``(chains, dim)``.
 
     Raises:
         ValueError: if the data tensors differ in length, the batch does not fit them,
@@ -51,21 +48,14 @@ class Posterior(DataPotential):
         dim: int,
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
-        grad_log_prior: Callable[[Tensor], Tensor] | None = None,
-        grad_log_likelihood: Callable[..., Tensor] | None = None,
     ):
         check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
-        functions = dict(
-            log_prior=log_prior,
-            log_likelihood=log_likelihood,
-            grad_log_prior=grad_log_prior,
-            grad_log_likelihood=grad_log_likelihood,
-        )
-        for name, function in functions.items():
-            if function is not None or not name.startswith("grad"):
-                _check_callable(name, function, "lambda position: ...")
-            setattr(self, name, function)  # as if a subclass had written it
+        example = "lambda position: ..."
+        check_instance("log_prior", log_prior, Callable, example)
+        check_instance("log_likelihood", log_likelihood, Callable, example)
+        # as if a subclass had written them
+        self.log_prior, self.log_likelihood = log_prior, log_likelihood
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Check all examples too, for a NaN or an infinity."""
@@ -91,9 +81,3 @@ def _check_examples(posterior: DataPotential, position: Tensor) -> None:
             "log-likelihood at the start is not finite: leave such examples out, or "
             "have log_likelihood take care of them"
         )
-
-
-def _check_callable(name: str, value: object, example: str) -> None:
-    """Raise a ValueError unless the value can be called."""
-    if not callable(value):
-        raise ValueError(f"{name} must be a function, such as {example}, not {value!r}")

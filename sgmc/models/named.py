@@ -15,11 +15,11 @@ from torch.distributions import (
     biject_to,
 )
 from torch.distributions.constraints import Constraint, is_dependent, real
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.functions import _check_callable, _check_examples
+from sgmc.models.functions import _check_examples
 from sgmc.posteriors.base import DataPotential, Vmap, over_chains
 
 _ALONE = RLock()  # all threads share the setting of distributions
@@ -62,8 +62,6 @@ class Parameters:
         supports = {} if supports is None else supports
         check_instance("shapes", shapes, Mapping, '{"slope": (3,), "scale": ()}')
         check_instance("supports", supports, Mapping, '{"scale": constraints.positive}')
-        if not shapes:
-            raise ValueError("shapes has no parameters to sample")
         if unknown := sorted(set(supports) - set(shapes)):
             raise ValueError(
                 f"supports has {unknown}, but the parameters are {sorted(shapes)}"
@@ -78,16 +76,9 @@ class Parameters:
                     f"(3,) or (), for {name!r}, but has {shape!r}"
                 )
             self.shapes[name] = torch.Size(shape)
-            self.transforms[name] = _map_onto(supports.get(name, real), repr(name))
-            try:
-                self.free_shapes[name] = torch.Size(
-                    self.transforms[name].inverse_shape(self.shapes[name])
-                )
-            except ValueError as error:
-                raise ValueError(
-                    f"the support of {name!r} does not suit its shape {tuple(shape)}: "
-                    f"{error}"
-                ) from error
+            onto = _map_onto(supports.get(name, real), repr(name), self.shapes[name])
+            self.transforms[name] = onto
+            self.free_shapes[name] = torch.Size(onto.inverse_shape(self.shapes[name]))
         self.sizes = [math.prod(shape) for shape in self.free_shapes.values()]
         self.dim = sum(self.sizes)
 
@@ -102,10 +93,17 @@ class Parameters:
         }
 
     def join(self, free: Mapping[str, Tensor]) -> Tensor:
-        """Undo :meth:`cut`: by name ``(chains, ...)`` → ``(chains, dim)``."""
-        return torch.cat(
-            [free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1
-        )
+        """Undo :meth:`cut`: by name ``(chains, ...)`` → ``(chains, dim)``; raise a
+        ValueError if a number is not finite.
+        """
+        flat = [free[name].reshape(len(free[name]), -1) for name in self.free_shapes]
+        position = torch.cat(flat, -1)
+        if not position.isfinite().all():
+            raise ValueError(
+                f"values of {sorted(free)} must lie inside of their supports, not on "
+                "or beyond a border"
+            )
+        return position
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Compute φ = g(x) and log abs det g′(x): ``(chains, dim)`` → each parameter
@@ -127,25 +125,33 @@ class Parameters:
             ValueError: if a parameter is missing, or has another shape, or lies outside
                 of its support.
         """
-        _check_values(values, self.shapes)
-        free = {name: self.transforms[name].inv(values[name]) for name in self.shapes}
-        return _check_finite(self.join(free), values)
+        _check_values("values", values, self.shapes)
+        inverse = {name: self.transforms[name].inv for name in self.shapes}
+        return self.join({name: inverse[name](values[name]) for name in self.shapes})
 
-    def uniform(
-        self, chains: int, generator: Generator, radius: float, dtype: torch.dtype
+
+class _OfParameters(DataPotential):
+    """The posterior of named parameters."""
+
+    parameters: Parameters
+    _like: Tensor  # an example of a position's type and device
+
+    def initial_position(
+        self, chains: int, generator: Generator, radius: float = 2.0
     ) -> Tensor:
-        """Draw coordinates from U(−radius, radius): ``(chains, dim)``."""
+        """Draw positions with each coordinate from U(−radius, radius), as Stan does
+        with 2: ``(chains, dim)``.
+        """
         check_count("chains", chains)
         example = "torch.Generator().manual_seed(0)"
         check_instance("generator", generator, Generator, example)
         check_positive("radius", radius)
-        uniform = torch.rand(
-            chains, self.dim, generator=generator, dtype=dtype, device=generator.device
-        )
-        return radius * (2 * uniform - 1)
+        place = {"dtype": self._like.dtype, "device": generator.device}
+        size = chains, self.parameters.dim
+        return radius * (2 * torch.rand(*size, generator=generator, **place) - 1)
 
 
-class NamedPosterior(DataPotential):
+class NamedPosterior(_OfParameters):
     """The posterior of a model given by plain functions of named parameters: for one
     set of them, without an axis for chains.
 
@@ -203,11 +209,18 @@ class NamedPosterior(DataPotential):
     ):
         self.parameters = Parameters(shapes, supports)
         super().__init__(data, batch_size, minibatches, dim=self.parameters.dim)
-        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
-        for name, function in functions.items():
-            _check_callable(name, function, "lambda parameters: ...")
+        example = "lambda parameters: ..."
+        check_instance("log_prior", log_prior, Callable, example)
+        check_instance("log_likelihood", log_likelihood, Callable, example)
         self._log_prior_of, self._log_likelihood_of = log_prior, log_likelihood
-        self._try()
+        types = [x.dtype for x in self.data if x.is_floating_point()]
+        self._like = torch.empty(0, dtype=[*types, torch.get_default_dtype()][0])
+        generator = Generator(self.data[0].device).manual_seed(0)
+        position = self.initial_position(1, generator)
+        with torch.no_grad(), _tried("log_prior"):
+            self.log_prior(position)
+        with torch.no_grad(), _tried("log_likelihood"):
+            self.log_likelihoods(position, tuple(x[None, :2] for x in self.data))
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(g(x)) + log abs det g′(x), ``(chains,)``."""
@@ -233,17 +246,6 @@ class NamedPosterior(DataPotential):
         """
         return self.parameters.constrain(position)[0]
 
-    def initial_position(
-        self, chains: int, generator: Generator, radius: float = 2.0
-    ) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius), as Stan does
-        with 2: ``(chains, dim)``.
-        """
-        types = [tensor.dtype for tensor in self.data if tensor.is_floating_point()]
-        return self.parameters.uniform(
-            chains, generator, radius, types[0] if types else torch.get_default_dtype()
-        )
-
     def check(self, position: Tensor, generator: Generator) -> None:
         """Check all examples too, for a NaN or an infinity, and the supports of
         distributions: at the position for up to 100,000 examples, and on both sides of
@@ -263,19 +265,6 @@ class NamedPosterior(DataPotential):
             for batch in few:
                 _check_laws("log_likelihood", self._log_likelihood_of, values, *batch)
 
-    def _try(self) -> None:
-        """Call the functions with two examples, for one chain."""
-        generator = Generator(self.data[0].device).manual_seed(0)
-        position = self.initial_position(1, generator)
-        few = tuple(x[None, :2] for x in self.data)
-        calls = {
-            "log_prior": self.log_prior,
-            "log_likelihood": lambda position: self.log_likelihoods(position, few),
-        }
-        for name, call in calls.items():
-            with torch.no_grad(), _tried(name):
-                call(position)
-
 
 @contextmanager
 def _tried(name: str) -> Iterator[None]:
@@ -283,23 +272,19 @@ def _tried(name: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, TypeError, LookupError, AttributeError) as error:
-        remedy = ""
-        if isinstance(error, IndexError):
-            remedy = ". A plate is to have as many examples as the data"
-        elif "type" in str(error):
-            remedy = (
-                ". Parameters and data need one type, such as targets.float(), and "
-                f"plain numbers become {torch.get_default_dtype()}"
-            )
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise ValueError(
-            f"{name} cannot be called with its parameters and data: "
-            f"{type(error).__name__}: {error}{remedy}"
+            f"{name} cannot be called with its parameters and data: {what}. Parameters "
+            "and data need one type, such as targets.float(), where plain numbers "
+            f"become {torch.get_default_dtype()}; a plate is to have as many examples "
+            "as the data"
         ) from error
 
 
-def _map_onto(support: Constraint, name: str) -> Transform:
+def _map_onto(support: Constraint, name: str, shape: torch.Size) -> Transform:
     """Find the one-to-one map from unconstrained numbers onto the support of the
-    parameter of this name; raise a ValueError if it is discrete, or has no such map.
+    parameter of this name and shape; raise a ValueError if it is discrete, or has no
+    such map.
     """
     example = "torch.distributions.constraints.positive"
     check_instance(f"the support of {name}", support, Constraint, example)
@@ -309,34 +294,27 @@ def _map_onto(support: Constraint, name: str) -> Transform:
             "in the likelihood, by torch.logsumexp"
         )
     try:
-        return biject_to(support)
-    except NotImplementedError as error:
+        onto = biject_to(support)
+        onto.inverse_shape(shape)
+    except (NotImplementedError, ValueError) as error:
         raise ValueError(
             "torch.distributions.biject_to knows no one-to-one map onto the support "
-            f"of {name}, {support}: write it as a function of others that it knows, "
-            "such as a covariance of standard deviations and corr_cholesky"
+            f"of {name}, {support}, for the shape {tuple(shape)}: write it as a "
+            "function of others that it knows, such as a covariance of standard "
+            "deviations and corr_cholesky"
         ) from error
+    return onto
 
 
 def _run_model(
     vmap: Vmap, function: Callable, values: dict[str, Tensor], *batch: Tensor
 ):
     """Call a function of one chain's parameters, and of its minibatch, for all chains,
-    as :func:`sgmc.posteriors.base.over_chains`; raise a ValueError unless it returns
-    tensors.
+    as :func:`sgmc.posteriors.base.over_chains`; it may return numbers of Python.
     """
-
-    def checked(*arguments):
-        result = function(*arguments)
-        if any(not isinstance(x, Tensor) for x in tree_leaves(result)):
-            raise ValueError(
-                "a model's function must return a tensor, and no number of Python: "
-                "write torch.zeros(()) for a flat prior in place of 0.0"
-            )
-        return result
-
+    tensors = lambda *given: tree_map(torch.as_tensor, function(*given))
     with _without_validation():
-        return over_chains(checked, values, *batch, vmap=vmap)
+        return over_chains(tensors, values, *batch, vmap=vmap)
 
 
 def _check_laws(
@@ -351,18 +329,17 @@ def _check_laws(
     made with ``validate_args=False``; and NaN, a border, and what rounding leaves
     outside do not count.
     """
-    found, laws = [], {Distribution}
-    while more := {x for law in laws for x in law.__subclasses__()} - laws:
-        laws |= more
-    asked = {law: vars(law)["log_prob"] for law in laws if "log_prob" in vars(law)}
+    found = []
 
-    def raising(ask: Callable) -> Callable:
-        def log_prob(law, value, *more, **settings):
-            density = ask(law, value, *more, **settings)
-            # the parts are checked instead
-            whole = isinstance(law, Independent | MixtureSameFamily)
-            if whole or vars(law).get("_validate_args") is False:
-                return density
+    def raised(law, key):
+        ask = object.__getattribute__(law, key)
+        if key != "log_prob" or vars(law).get("_validate_args") is False:
+            return ask
+        if isinstance(law, Independent | MixtureSameFamily):
+            return ask  # the parts are checked instead
+
+        def log_prob(value, *more, **settings):
+            density = ask(value, *more, **settings)
             for what, support, x in _constrained(law, torch.as_tensor(value)):
                 odd = _beyond(support, x)
                 if odd.any():
@@ -373,18 +350,13 @@ def _check_laws(
         return log_prob
 
     with _without_validation(), torch.no_grad():
+        setattr(Distribution, "__getattribute__", raised)  # noqa: B010
         try:
-            for law, ask in asked.items():
-                law.log_prob = raising(ask)
             moved = function(values, *batch)
         finally:
-            for law, ask in asked.items():
-                law.log_prob = ask
-        if not found:
+            del Distribution.__getattribute__
+        if not found or (function(values, *batch) == moved).all():
             return
-        plain = function(values, *batch)
-    if (plain == moved).all():
-        return
     law, what, support, x, odd = found[-1]
     of_all = x.expand(odd.shape + x.shape[x.ndim - support.event_dim :])
     number = float(of_all[odd].flatten()[0])
@@ -449,31 +421,16 @@ def _without_validation() -> Iterator[None]:
 
 
 def _check_values(
-    values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
+    name: str, values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
 ) -> None:
-    """Raise a ValueError unless each name has a value ``(chains, *shape)``, with the
-    same number of chains.
+    """Raise a ValueError unless the argument of this name has a tensor ``(chains,
+    *shape)`` for each shape, with one number of chains.
     """
-    check_instance("values", values, Mapping, '{"scale": torch.ones(4)}')
-    given = {
-        name: tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-        for name, value in values.items()
-    }
-    chains = {shape[:1] for shape in given.values() if isinstance(shape, tuple)}
-    axis = chains.pop() if len(chains) == 1 else ()
-    if not axis or given != {name: (*axis, *shapes[name]) for name in shapes}:
-        expected = ", ".join(
-            f"{name}: ({', '.join(map(str, ('chains', *shape)))})"
-            for name, shape in shapes.items()
-        )
-        raise ValueError(f"values must hold tensors {expected}, but they are {given}")
-
-
-def _check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:
-    """Return the positions, or raise a ValueError if one is not finite."""
-    if not position.isfinite().all():
+    check_instance(name, values, Mapping, '{"scale": torch.ones(4)}')
+    given = {key: tuple(getattr(x, "shape", ())) for key, x in values.items()}
+    chains = next(iter(given.values()), ())[:1]
+    if not chains or given != {key: (*chains, *shapes[key]) for key in shapes}:
+        expected = {key: ("chains", *shape) for key, shape in shapes.items()}
         raise ValueError(
-            f"values of {sorted(values)} must lie inside of their supports, not on or "
-            "beyond a border"
+            f"{name} must have tensors of the shapes {expected}, but has {given}"
         )
-    return position

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_instance
 from sgmc.door.remarks import remark_disagreement, remark_order, remark_target
 from sgmc.door.sampling import DivergenceError, learned
 from sgmc.door.starting import check_kernel, check_start
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import in_double
-from sgmc.models.functions import _check_callable
+from sgmc.models.named import _check_values
 
 # raises an error if Pyro is not installed
 from sgmc.models.pyro_model import PyroPosterior
@@ -74,7 +75,7 @@ class PyroKernel(MCMCKernel):
 
     def __init__(self, kernel: Kernel, model: Callable):
         check_kernel(kernel)
-        _check_callable("model", model, "one that calls pyro.sample")
+        check_instance("model", model, Callable, "a function that samples")
         self.kernel, self.model, self.start = kernel, model, None
 
     def setup(self, warmup_steps: int, *args, **kwargs) -> None:
@@ -152,14 +153,9 @@ class PyroKernel(MCMCKernel):
         if start is None:
             return self.posterior.initial_position(1, self.generator)
         parameters = self.posterior.parameters
-        given = {name: tuple(value.shape) for name, value in start.items()}
-        shapes = {name: tuple(shape) for name, shape in parameters.free_shapes.items()}
-        if given != shapes:
-            raise ValueError(
-                f"initial_params must be unconstrained values of the shapes {shapes}, "
-                f"with an axis for several chains in front, but have {given}"
-            )
-        return parameters.join({name: value[None] for name, value in start.items()})
+        given = {name: value[None] for name, value in start.items()}
+        _check_values("unconstrained initial_params", given, parameters.free_shapes)
+        return parameters.join(given)
 
 
 def _columns(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -4,15 +4,12 @@ pyro-ppl``, which nothing else in this package needs."""
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.distributions import Transform
 
 try:
     import pyro
-    import pyro.distributions
 except ModuleNotFoundError as error:  # the error says how to install it
     raise ModuleNotFoundError(
         "sgmc.models.pyro_model needs Pyro, which is not installed: pip install "
@@ -22,21 +19,21 @@ from pyro.distributions.util import scale_and_mask
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
+from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.functions import _check_callable
 from sgmc.models.named import (
     Parameters,
-    _check_finite,
     _check_values,
     _in_event,
     _map_onto,
+    _OfParameters,
     _run_model,
     _tried,
 )
-from sgmc.posteriors.base import Batch, DataPotential
+from sgmc.posteriors.base import Batch
 
 
-class PyroPosterior(DataPotential):
+class PyroPosterior(_OfParameters):
     """The posterior of a Pyro program (Bingham et al., 2019).
 
     Sites that are not observed are the parameters; a position holds them in the order
@@ -80,29 +77,26 @@ class PyroPosterior(DataPotential):
         minibatches: MinibatchRule | None = None,
         **keywords,
     ):
-        _check_callable("program", program, "one that calls pyro.sample")
+        check_instance("program", program, Callable, "a function that samples")
         self.program, self.arguments, self.keywords = program, arguments, keywords
-        look = _Look()
         # The values do not matter, only their shapes.
-        with torch.random.fork_rng(devices=[]), look, _tried("program"):
+        with torch.random.fork_rng(devices=[]), _tried("program"):
             torch.manual_seed(0)
-            program(*arguments, **keywords)
-        self.plate, num_examples, batch_size = look.plate()
-        self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
+            trace = pyro.poutine.trace(program).get_trace(*arguments, **keywords)
+            self.plate, num_examples, batch_size, sites = _look_at(trace)
+        self.shapes = {name: value.shape for name, (value, _) in sites.items()}
+        self.parameters = Parameters({name: x.shape for name, (_, x) in sites.items()})
         # the type is that of the sites
-        self._like = torch.cat(look.values).new_zeros(())
+        self._like = torch.cat([x.flatten() for _, x in sites.values()]).new_zeros(())
         examples = torch.arange(num_examples, device=self._like.device)
         super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
         ends = self.data[0][None, [0, -1]]
         generator = Generator(self._like.device).manual_seed(0)
         start = self.initial_position(1, generator)
         no_root = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
-        with (
-            torch.no_grad(),
-            _tried("program"),
-            suppress(no_root),
-        ):  # at positions that may fail
-            for position in (start, -start):  # the sites may depend on a sign
+        # The positions may fail, and the sites may depend on a sign.
+        with torch.no_grad(), _tried("program"), suppress(no_root):
+            for position in (start, -start):
                 self._of_program(self.parameters.cut(position), ends)
 
     def full(self) -> "PyroPosterior":
@@ -152,17 +146,9 @@ class PyroPosterior(DataPotential):
             ValueError: if a site is missing, or has another shape, or lies outside of
                 its support.
         """
-        _check_values(values, self.shapes)
-        free = self._of_program(dict(values), constrained=True)[3]
-        return _check_finite(self.parameters.join(free), values)
-
-    def initial_position(
-        self, chains: int, generator: Generator, radius: float = 2.0
-    ) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius), as Stan does
-        with 2: ``(chains, dim)``.
-        """
-        return self.parameters.uniform(chains, generator, radius, self._like.dtype)
+        _check_values("values", values, self.shapes)
+        free = self._of_program(dict(values), constrained=True)[2]
+        return self.parameters.join(free)
 
     def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a minibatch."""
@@ -176,130 +162,100 @@ class PyroPosterior(DataPotential):
         given: dict[str, Tensor],
         examples: Tensor | None = None,
         constrained: bool = False,
-    ) -> tuple[Tensor, Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """Run the program for all chains, on one example by default: return the part
-        that counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites,
-        constrained and unconstrained.
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Run the program for all chains with its unconstrained sites, on one example
+        by default: return the part that counts once, ``(chains,)``, log p(xᵢ | θ),
+        ``(chains, n)``, and the constrained sites; unconstrained if constrained ones
+        are given.
         """
 
         def of_one(given: dict[str, Tensor], examples: Tensor):
             run = _Run(self.plate, len(examples), given, constrained)
             with _shown(self.plate, examples), pyro.validation_enabled(False), run:
                 self.program(*self.arguments, **self.keywords)
-            if missing := sorted(set(self.shapes) - set(run.free)):
+            if missing := {*self.shapes, self.plate} - {None, *run.seen}:
                 raise ValueError(
-                    f"program did not come to its sites {missing}: which sites there "
-                    "are must not depend on their values"
+                    f"program did not come to its sites {sorted(missing)}: which sites "
+                    "and plates there are must not depend on their values"
                 )
-            return run.log_prior, run.log_likelihoods, run.values, run.free
+            return run.log_prior, run.log_likelihoods, run.values
 
         examples = self.data[0][None, :1] if examples is None else examples
         return _run_model(self._vmaps[0], of_one, given, examples)
 
 
-class _Look(Messenger):
-    """The sites of a program from its first run, and features that no sampler here
-    supports.
+def _look_at(trace) -> tuple[str | None, int, int | None, dict[str, tuple]]:
+    """Return the plate of the data, N and n of the trace of a program, one example if
+    it has no plate, and its sites, each with its unconstrained value; raise a
+    ValueError if no sampler here supports the program.
     """
-
-    def __init__(self):
-        super().__init__()
-        # These are N and n of the plates that show a part of their examples.
-        self.sizes: dict[str, tuple[int, int]] = {}
-        self.shapes, self.free_shapes, self.values = {}, {}, []
-        self.observed: set[str] = set()  # plates that hold observations
-
-    def _pyro_param(self, message) -> None:
-        raise ValueError(
-            f"program has a pyro.param, {message['name']!r}, which has no prior and "
-            "would stay where it is: make it a pyro.sample "
-            "(in a PyroModule, a PyroSample)"
-        )
-
-    def _pyro_sample(self, message) -> None:
-        law, given, name = message["fn"], message["value"], message["name"]
-        if not isinstance(law, _Subsample):
-            return
-        if (law.subsample_size or 0) > law.size:
+    problems: dict[str, str] = {}  # by plate
+    sizes: dict[str, tuple[int, int]] = {}  # of plates that show some examples, N and n
+    observed, sites = set(), {}
+    for name, node in trace.nodes.items():
+        law, value = node.get("fn"), node.get("value")
+        if node["type"] == "param":
             raise ValueError(
-                f"the plate {name!r} has {law.size} examples, but its subsample_size "
-                f"is {law.subsample_size}"
+                f"program has a pyro.param, {name!r}, which has no prior and would "
+                "stay where it is: make it a pyro.sample (in a PyroModule, a "
+                "PyroSample)"
             )
-        if given is not None and len(given) < law.size:
-            raise ValueError(
-                f"the plate {name!r} is given its minibatch by subsample=, but which "
-                "examples a chain sees is chosen by minibatches: "
-                f"write pyro.plate({name!r}, {law.size}, subsample_size={len(given)}) "
-                "as i, and index the data by i"
-            )
-
-    def _pyro_post_sample(self, message) -> None:
-        name, law, value = message["name"], message["fn"], message["value"]
         if isinstance(law, _Subsample):
             if len(value) < law.size:
-                self.sizes[name] = law.size, len(value)
-            return
-        plates = []  # plates that show a part of their examples
-        for frame in message["cond_indep_stack"]:
-            if frame.name in self.sizes:
-                plates.append(frame)
-            elif frame.size < (frame.full_size or frame.size):
-                raise ValueError(
-                    f"the plate {frame.name!r} was made outside of the program, or is "
-                    f"hidden, and would show the same {frame.size} of "
-                    f"{frame.full_size} examples at every step: write `with "
-                    "pyro.plate(...) as i:` inside of the program"
-                )
-        if any(not frame.vectorized for frame in plates):
-            raise ValueError(
-                f"the plate {plates[0].name!r} is a loop over its examples: write "
-                "`with pyro.plate(...) as i:`, and index by i"
-            )
-        if message["is_observed"]:
-            if not message["infer"].get("_deterministic"):
+                sizes[name] = law.size, len(value)
+            elif (law.subsample_size or 0) > law.size:
+                problems[name] = f"has a subsample_size of {law.subsample_size}"
+            continue
+        if node["type"] != "sample":
+            continue
+        frames = node["cond_indep_stack"]
+        for frame in frames:
+            if frame.size < (frame.full_size or frame.size) and frame.name not in sizes:
+                problems[frame.name] = "was made outside of the program, or is hidden"
+        plates = [frame for frame in frames if frame.name in sizes]
+        for frame in plates:
+            if not frame.vectorized:
+                problems[frame.name] = "is a loop over its examples"
+        if node["is_observed"]:
+            if not node["infer"].get("_deterministic"):
                 _check_observed(name, law, value)
-                self.observed.update(frame.name for frame in plates)
-            return
-        if plates:
+                observed.update(frame.name for frame in plates)
+        elif plates and not problems:
             raise ValueError(
                 f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
                 "a part of its examples: a minibatch has a force on the values of its "
                 "own examples alone. Integrate it out in the likelihood, or leave "
                 "subsample_size away; what all examples share belongs before the plate"
             )
-        free: Any = _onto(name, law).inv(value)
-        self.shapes[name], self.free_shapes[name] = value.shape, free.shape
-        self.values.append(free.flatten())
+        else:
+            sites[name] = value, _onto(name, law).inv(value)
+    for name in sizes:
+        if len(sizes) > 1:
+            problems[name] = f"is one of several that show some examples, {[*sizes]}"
+        elif name not in observed:
+            problems.setdefault(name, "shows some examples, and observes nothing")
+    for name, problem in problems.items():
+        raise _plate_error(name, problem)
+    if not sites:
+        raise ValueError("program has no sites to sample: there is no free pyro.sample")
+    for name, (size, shown) in sizes.items():
+        return name, size, shown, sites
+    return None, 1, None, sites
 
-    def plate(self) -> tuple[str | None, int, int | None]:
-        """Return the plate of the data, N and n; one example if the program has no
-        plate.
-        """
-        if not self.shapes:
-            raise ValueError(
-                "program has no sites to sample: all are observed, or there is no "
-                "pyro.sample"
-            )
-        if len(self.sizes) > 1:
-            raise ValueError(
-                "program has several plates that show a part of their examples, "
-                f"{sorted(self.sizes)}: leave one of them so"
-            )
-        for name, (size, shown) in self.sizes.items():
-            if name not in self.observed:
-                raise ValueError(
-                    f"nothing is observed in the plate {name!r}, which shows {shown} "
-                    f"of {size} examples: leave subsample_size away"
-                )
-            return name, size, shown
-        return None, 1, None
+
+def _plate_error(name: str, problem: str) -> ValueError:
+    return ValueError(
+        f"the plate {name!r} {problem}. One plate may show a part of its N examples: "
+        f"write `with pyro.plate({name!r}, N, subsample_size=n) as i:` in the program, "
+        "and index what is observed by i"
+    )
 
 
 class _Run(Messenger):
     """A run of a program with given sites, constrained or not: ``log_prior`` is the
     part that counts once, with the Jacobian, ``log_likelihoods`` that of each of the
-    plate's examples, ``values`` the constrained sites and the deterministic values
-    outside the plate, ``free`` the unconstrained sites.
+    plate's examples, ``values`` the other form of the sites, and the deterministic
+    values outside the plate, ``seen`` the names of sites and plates.
     """
 
     def __init__(
@@ -310,7 +266,7 @@ class _Run(Messenger):
         self.given, self.constrained = given, constrained
         zero = next(iter(given.values())).new_zeros(size)
         self.log_prior, self.log_likelihoods = zero[0], zero
-        self.values, self.free = {}, {}
+        self.values, self.seen = {}, set()
 
     def _pyro_sample(self, message) -> None:
         name, law = message["name"], message["fn"]
@@ -322,10 +278,9 @@ class _Run(Messenger):
                 "sites must not depend on their values"
             )
         onto, given = _onto(name, law), self.given[name]
-        free = onto.inv(given) if self.constrained else given
-        value = given if self.constrained else onto(given)
+        self.values[name] = other = (onto.inv if self.constrained else onto)(given)
+        free, value = (other, given) if self.constrained else (given, other)
         message["value"], message["done"] = value, True
-        self.values[name], self.free[name] = value, free
         self.log_prior = self.log_prior + onto.log_abs_det_jacobian(free, value).sum()
 
     def _pyro_post_sample(self, message) -> None:
@@ -333,6 +288,7 @@ class _Run(Messenger):
         if isinstance(law, _Subsample):
             return
         frames = [x for x in message["cond_indep_stack"] if x.name == self.plate]
+        self.seen |= {name, *(x.name for x in frames)}
         if message["infer"].get("_deterministic"):
             if not frames:
                 self.values[name] = value
@@ -353,8 +309,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
     """Raise a ValueError unless the value suits the shape and support of its
     distribution.
     """
-    if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):
-        # a factor has this base
+    if value.numel() == 0:  # a factor has no numbers
         return
     # a hidden Markov model may have any length
     any_length = getattr(law, "duration", 0) is None
@@ -377,15 +332,9 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
 
 
-def _onto(name: str, law) -> Transform:
+def _onto(name: str, law):
     """Find the map from unconstrained numbers onto the support of a site."""
-    try:
-        return _map_onto(law.support, f"the site {name!r}")
-    except NotImplementedError as error:
-        raise ValueError(
-            f"the law of the site {name!r}, {type(law).__name__}, does not say its "
-            "support: take one that does"
-        ) from error
+    return _map_onto(law.support, f"the site {name!r}", law.shape())
 
 
 @contextmanager
@@ -394,21 +343,17 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
 
     Pyro has no way to do so from outside. What is replaced belongs to all threads:
     :func:`_run_model` lets in one at a time."""
-    ask, asked = SubsampleMessenger._subsample, []
+    ask = SubsampleMessenger._subsample
 
     def answer(name, size=None, subsample_size=None, subsample=None, *more):
-        asked.append(name)
-        if name == plate:
-            return size, len(examples), examples
-        return ask(name, size, subsample_size, subsample, *more)
+        if name != plate:
+            return ask(name, size, subsample_size, subsample, *more)
+        if subsample is not None:
+            raise _plate_error(plate, "is given its minibatch by subsample=")
+        return size, len(examples), examples
 
     setattr(SubsampleMessenger, "_subsample", staticmethod(answer))  # noqa: B010
     try:
         yield
     finally:
         SubsampleMessenger._subsample = staticmethod(ask)
-    if plate is not None and plate not in asked:
-        raise ValueError(
-            f"program did not come to its plate {plate!r}, or this version of Pyro, "
-            f"{pyro.__version__}, does not ask what it shows"
-        )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -56,14 +56,12 @@ class Cyclical(Kernel[CyclicalState]):
         cycle_length: ℓ, number of steps of a cycle; with M cycles in K steps, ⌈K/M⌉.
         num_draws: number of draws of each cycle.
         exploration: β, the share of a cycle that explores.
-        explorer: likewise, the kernel that explores, with states of the same kind, such
-            as ``lambda rate: SGLD(rate, temperature=0.0)``; the kernel that samples by
-            default.
+        cold: whether the exploration has the temperature 0, and so no noise.
 
     Raises:
         ValueError: if a parameter is out of its range, fewer steps are left to sample
-            than there are draws, or a function returns no kernel or one with other
-            states.
+            than there are draws, or the function returns no kernel, or one without a
+            temperature that is to be 0.
 
     Example:
         >>> import torch
@@ -81,7 +79,7 @@ class Cyclical(Kernel[CyclicalState]):
     cycle_length: int
     num_draws: int = 1
     exploration: float = 0.0
-    explorer: Callable[[float], Kernel] | None = field(default=None, kw_only=True)
+    cold: bool = field(default=False, kw_only=True)
 
     def __post_init__(self):
         check_positive("step_size", self.step_size)
@@ -97,11 +95,7 @@ class Cyclical(Kernel[CyclicalState]):
                 "steps of a cycle to sample: ask for fewer draws, a smaller share, or "
                 "a longer cycle"
             )
-        if self.explorer is not None and self._num_exploring == 0:
-            raise ValueError(
-                "explorer is given, but exploration is 0, so that it has no steps: "
-                "say which share of a cycle explores"
-            )
+        check_instance("cold", self.cold, bool, "True")
         # These are the largest step sizes of both stages, and the smallest.
         for phase in {0, self._num_exploring, self.cycle_length - 1}:
             self._kernel_of(phase)
@@ -119,18 +113,17 @@ class Cyclical(Kernel[CyclicalState]):
         """Make the kernel of the step after so many others of a cycle."""
         if phase in self._kernels:
             return self._kernels[phase]
-        name, make = "kernel", self.kernel
-        if self.explorer is not None and phase < self._num_exploring:
-            name, make = "explorer", self.explorer
         wave = 1 + math.cos(math.pi * phase / self.cycle_length)
         try:
-            made = make(0.5 * self.step_size * wave)
+            made: Any = self.kernel(0.5 * self.step_size * wave)
+            if self.cold and phase < self._num_exploring:
+                made = replace(made, temperature=0.0)
         except TypeError as error:
             raise ValueError(
-                f"{name} must be a function from a step size to a kernel, such as "
-                f"SGLD, but it is {make!r}: {error}"
+                "kernel must be a function from a step size to a kernel, such as SGLD, "
+                f"which has a temperature if cold, but it is {self.kernel!r}: {error}"
             ) from error
-        check_instance(f"what {name} makes", made, Kernel, "SGLD(0.1)")
+        check_instance("what kernel makes", made, Kernel, "SGLD(0.1)")
         return self._kernels.setdefault(phase, made)
 
     def init(
@@ -138,18 +131,6 @@ class Cyclical(Kernel[CyclicalState]):
     ) -> CyclicalState:
         """Start at positions ``(chains, dim)``, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
-        if self.explorer is not None:
-            # The chain must not depend on a check, so its generator is separate.
-            apart = Generator(position.device)
-            last = self._kernel_of(self.cycle_length - 1)
-            other = last.init(potential, position, apart)
-            kinds = [[type(x), *map(type, x)] for x in (inner, other)]
-            if kinds[0] != kinds[1]:
-                raise ValueError(
-                    "explorer and kernel need states of one kind, but "
-                    f"{self._kernel_of(0)} and {last} have others: take the same "
-                    "kernel with temperature 0 as the explorer"
-                )
         return CyclicalState(inner, 0)
 
     def step(

@@ -15,7 +15,7 @@ from sgmc.potentials import Potential
 @runtime_checkable
 class Hierarchical(Protocol):
     """A potential that depends on hyperparameters, numbers or ``(chains,)`` by their
-    names, such as a network's prior precisions.
+    names, such as prior precisions.
     """
 
     hyperparameters: Mapping[str, float | Tensor]  #: the present hyperparameters
@@ -68,14 +68,28 @@ class Gibbs(Kernel[GibbsState]):
 
     Example:
         >>> from sgmc import sample
-        >>> from sgmc.kernels import SGHMC
-        >>> from sgmc.models import HierarchicalNetwork
-        >>> module, labels = torch.nn.Linear(4, 3), torch.arange(20) % 3
-        >>> posterior = HierarchicalNetwork(module, torch.randn(20, 4), labels)
-        >>> kernel = Gibbs(SGHMC(0.01, 1.0), num_steps=4)
-        >>> draws = sample(kernel, posterior, torch.zeros(2, 15), num_samples=10)
+        >>> from sgmc.kernels import HMC
+        >>> class Scale(Potential):  # θ ~ N(0, 1/λ) and λ ~ Gamma(3, 1)
+        ...     dim = 1
+        ...
+        ...     def __init__(self, precision=1.0):
+        ...         self.hyperparameters = {"precision": precision}
+        ...
+        ...     def energy(self, position):
+        ...         precision = self.hyperparameters["precision"]
+        ...         return 0.5 * precision * position.square().sum(-1)
+        ...
+        ...     def given(self, hyperparameters):
+        ...         return Scale(**hyperparameters)
+        ...
+        ...     def draw_hyperparameters(self, position, generator):
+        ...         shape = torch.full(position.shape[:1], 3.5, dtype=torch.float64)
+        ...         gamma = torch._standard_gamma(shape, generator)
+        ...         return {"precision": gamma / (1 + 0.5 * position[:, 0] ** 2)}
+        >>> kernel = Gibbs(HMC(0.3, 4), num_steps=2)
+        >>> draws = sample(kernel, Scale(), torch.zeros(2, 1), num_samples=10)
         >>> draws.statistics["hyperparameters"].shape
-        torch.Size([10, 2, 2])
+        torch.Size([10, 2, 1])
     """
 
     kernel: Kernel
@@ -89,7 +103,7 @@ class Gibbs(Kernel[GibbsState]):
         self, potential: Any, position: Tensor, generator: Generator
     ) -> GibbsState:
         """Start at positions ``(chains, dim)`` with the potential's hyperparameters."""
-        check_instance("potential", potential, Hierarchical, "HierarchicalNetwork(...)")
+        check_instance("potential", potential, Hierarchical, "one with hyperparameters")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
         given = {name: ones * x for name, x in potential.hyperparameters.items()}
         return GibbsState(self.kernel.init(potential, position, generator), given)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_number, check_positive
+from sgmc.checks import check_number
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import WithMass
 from sgmc.matrices import MatrixLike, addmv_
@@ -67,7 +67,6 @@ class SGNHT(WithMass[SGNHTState]):
 
     def __post_init__(self):
         super().__post_init__()
-        check_positive("step_size", self.step_size)
         check_number("diffusion", self.diffusion, 0)
         inverse = self._mass.inverse
         diagonal = inverse.tensor.diagonal() if inverse.full else inverse.tensor

@@ -26,7 +26,7 @@ from sgmc.checks import (
     check_positive,
 )
 from sgmc.integrators import Gradient
-from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix, in_double
+from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
 from sgmc.noise import spare
 from sgmc.randomness import normal_like
 
@@ -56,12 +56,10 @@ class Flow(Protocol):
 
 def _check_flows(flows: Sequence[Flow]) -> None:
     """Raise a ValueError unless ``flows`` is a list of flows, and not empty."""
-    listed = flows if isinstance(flows, Sequence) and len(flows) > 0 else [None]
-    if not all(isinstance(x, Flow) and not isinstance(x, type) for x in listed):
-        raise ValueError(
-            "flows must be a list of flows, such as baoab(0.1, friction=1.0), but it "
-            f"is {flows!r}"
-        )
+    check_instance("flows", flows, Sequence, "baoab(0.1, friction=1.0)")
+    check_count("the number of flows", len(flows))
+    for flow in flows:
+        check_instance("each of flows", flow, Flow, "Drift(0.1)")
 
 
 def advance(
@@ -154,69 +152,6 @@ class MomentumMap:
 
 
 @dataclass(frozen=True, eq=False)
-class Free:
-    """The exact flow of free Langevin dynamics, dθ = M⁻¹r dt and dr = −CM⁻¹r dt + N(0,
-    2TC dt) (Chandrasekhar, 1943, Section II.2).
-
-    With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ
-    = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and Var ξ = (T/Mγ²)(2(γt + u) − u²), of which
-    (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known. C and M are positive numbers or
-    diagonals.
-    """
-
-    time: float
-    friction: MatrixLike
-    mass: MatrixLike = 1.0
-    temperature: float = 1.0
-
-    def __post_init__(self):
-        check_positive("time", self.time)
-        check_number("temperature", self.temperature, 0)
-        check_dims(friction=self.friction, mass=self.mass)
-        given = Matrix(self.friction), Matrix(self.mass)
-        if not all(not m.full and min(m.eigenvalues) > 0 for m in given):
-            raise ValueError(
-                "friction and mass of a free flow must be positive numbers or "
-                "diagonals: take a splitting without it"
-            )
-
-    @cached_property
-    def _coefficients(self) -> list[Matrix]:
-        given = Matrix(self.friction).tensor, Matrix(self.mass).tensor
-        friction, mass = map(in_double, given)
-        rate = friction / mass
-        x = rate * self.time
-        u = torch.expm1(-x)
-        spread = (-self.temperature * mass * u * (2 + u)).sqrt()
-        shared = self.temperature * u**2 / rate / spread
-        # The difference comes from its series where hardly a digit of it would be left.
-        series, difference = x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
-        difference = torch.where(x < 0.01, series, difference)
-        alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
-        like = next((x for x in given if x.ndim), friction)
-        return [Matrix(x.to(like)) for x in (-u / friction, u, spread, shared, alone)]
-
-    def move(self, position, momentum, gradient, generator):
-        reach, shrink, spread, shared, alone = self._coefficients
-        addmv_(position, reach, momentum)
-        addmv_(momentum, shrink, momentum)
-        first = normal_like(momentum, generator)
-        second = normal_like(momentum, generator)
-        addmv_(momentum, spread, first)
-        addmv_(addmv_(position, shared, first), alone, second)
-
-    def linear(self, precision, noise_variance):
-        dim = len(precision)
-        reach, shrink, *roots = (x.dense(dim) for x in self._coefficients)
-        spread, shared, alone = roots
-        root = torch.zeros(2 * dim, 2 * dim, dtype=torch.float64)
-        root[:dim] = torch.cat([shared, alone], 1)
-        root[dim:, :dim] = spread
-        rr = torch.eye(dim, dtype=torch.float64) + shrink
-        return _law(dim, xr=reach, rr=rr)[0], root @ root.T
-
-
-@dataclass(frozen=True, eq=False)
 class AtOnce:
     """Flows that all start from one state, with their increments added: explicit
     Euler.
@@ -305,13 +240,6 @@ def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
     return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
-def modified_euler(step_size: float, mass: MatrixLike = 1.0) -> list[Flow]:
-    """List a step of modified Euler, kick first: r' = r − ε∇U(θ), θ' = θ + εM⁻¹r'
-    (Neal, 2011, Section 5.2.3).
-    """
-    return [Kick(step_size), Drift(step_size, mass)]
-
-
 def leapfrog(
     step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0
 ) -> list[Flow]:
@@ -385,13 +313,9 @@ def baoab(
     """List BAOAB (Leimkuhler and Matthews, 2013), with halves of all flows but the
     middle one.
     """
-    return [
-        Kick(step_size / 2),
-        Drift(step_size / 2, mass),
-        ornstein_uhlenbeck_flow(step_size, friction, mass, temperature),
-        Drift(step_size / 2, mass),
-        Kick(step_size / 2),
-    ]
+    kick, drift = Kick(step_size / 2), Drift(step_size / 2, mass)
+    middle = ornstein_uhlenbeck_flow(step_size, friction, mass, temperature)
+    return [kick, drift, middle, drift, kick]
 
 
 def obabo(
@@ -405,17 +329,6 @@ def obabo(
     """
     half = ornstein_uhlenbeck_flow(step_size / 2, friction, mass, temperature)
     return [half, *leapfrog(step_size, mass=mass), half]
-
-
-def ubu(
-    step_size: float,
-    friction: MatrixLike,
-    mass: MatrixLike = 1.0,
-    temperature: float = 1.0,
-) -> list[Flow]:
-    """List UBU (Sanz-Serna and Zygalakis, 2021): a kick between free halves."""
-    half = Free(step_size / 2, friction, mass, temperature)
-    return [half, Kick(step_size), half]
 
 
 def sgld(
@@ -444,12 +357,7 @@ def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
     return time * (as_matrix(friction, "friction") @ inverse)  # tCM⁻¹
 
 
-def _injected(
-    step_size: float,
-    friction: MatrixLike,
-    noise_estimate: MatrixLike,
-    temperature: float = 1.0,
-) -> Matrix:
+def _injected(step_size, friction, noise_estimate, temperature=1.0) -> Matrix:
     check_positive("step_size", step_size)
     check_number("temperature", temperature, 0)
     check_dims(friction=friction, noise_estimate=noise_estimate)

@@ -36,13 +36,8 @@ class LinearChain(NamedTuple):
         Raises:
             ValueError: if F does not shrink every direction.
         """
-        check_tensor("transition", self.transition, "dim", "dim")
-        check_tensor("noise_covariance", self.noise_covariance, "dim", "dim")
-        if self.transition.shape != self.noise_covariance.shape:
-            raise ValueError(
-                "transition and noise_covariance must be of one shape (dim, dim), but "
-                f"they are {[tuple(x.shape) for x in self]}"
-            )
+        for name, matrix in self._asdict().items():
+            check_tensor(name, matrix, "dim", "dim")
         transition = self.transition.double().numpy()
         radius = np.abs(np.linalg.eigvals(transition)).max()
         if radius >= 1:
@@ -92,25 +87,6 @@ class LinearChain(NamedTuple):
         )
         return float(c @ series / (c @ covariance @ c))
 
-    def average_covariance(self, num_steps: int) -> Tensor:
-        """Compute the covariance of the mean of K successive states of the stationary
-        chain, ``(dim, dim)`` float64: (S + Sᵀ − KΣ)/K² with S = Σₖ(K − k)FᵏΣ.
-
-        Example:
-            >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
-            >>> chain.average_covariance(2)  # ½(1 + 0.5) of the variance
-            tensor([[0.7500]], dtype=torch.float64)
-        """
-        check_count("num_steps", num_steps)
-        covariance, transition = self.stationary_covariance(), self.transition.double()
-        identity = torch.eye(len(transition), dtype=torch.float64)
-        powers, total = torch.zeros_like(transition), torch.zeros_like(transition)
-        for _ in range(num_steps):
-            powers = identity + transition @ powers  # 1 + F + F² + …
-            total += powers
-        lagged = total @ covariance
-        return (lagged + lagged.mT - num_steps * covariance) / num_steps**2
-
     def _direction(self, direction: Tensor) -> Tensor:
         check_tensor("direction", direction, "dim", floating=False)
         if len(direction) != len(self.transition) or not direction.any():
@@ -154,21 +130,18 @@ def langevin_chain(
     precision: Tensor,
     step_size: float,
     noise_variance: MatrixLike = 0.0,
-    noise_estimate: MatrixLike = 0.0,
-    temperature: float = 1.0,
-    mass: MatrixLike = 1.0,
+    *arguments,
+    **settings,
 ) -> LinearChain:
-    """Write SGLD as a linear chain in θ: F = I − ηM⁻¹A, Q = M⁻¹(η²V + 2η(TM − B̂))M⁻¹.
+    """Write SGLD as a linear chain in θ: F = I − ηM⁻¹A, Q = M⁻¹(η²V + 2η(TM − B̂))M⁻¹;
+    B̂, T and M are those of :func:`sgmc.splittings.flows.sgld`.
 
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
         tensor([[1.3333]], dtype=torch.float64)
     """
-    return linear_chain(
-        flows.sgld(step_size, noise_estimate, temperature, mass),
-        precision,
-        noise_variance,
-    )
+    splitting = flows.sgld(step_size, *arguments, **settings)
+    return linear_chain(splitting, precision, noise_variance)
 
 
 def sghmc_chain(
@@ -176,28 +149,24 @@ def sghmc_chain(
     step_size: float,
     friction: MatrixLike,
     noise_variance: MatrixLike = 0.0,
-    noise_estimate: MatrixLike = 0.0,
-    mass: MatrixLike = 1.0,
-    temperature: float = 1.0,
+    *arguments,
     explicit_euler: bool = False,
+    **settings,
 ) -> LinearChain:
     """Write one step of SGHMC as a linear chain in (θ, r).
 
     θ' = θ + εM⁻¹r, then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)). With
     ``explicit_euler`` the gradient is taken at the old position, as several libraries
-    do.
+    do. B̂, M and T are those of :func:`sgmc.splittings.flows.sghmc`.
 
     Example:
         >>> chain = sghmc_chain(torch.eye(1), 0.1, 3.0, 4.0, noise_estimate=0.2)
         >>> round(float(chain.stationary_covariance()[0, 0]), 4)
         1.0029
     """
-    splitting = flows.explicit_euler_sghmc if explicit_euler else flows.sghmc
-    return linear_chain(
-        splitting(step_size, friction, noise_estimate, mass, temperature),
-        precision,
-        noise_variance,
-    )
+    make = flows.explicit_euler_sghmc if explicit_euler else flows.sghmc
+    splitting = make(step_size, friction, *arguments, **settings)
+    return linear_chain(splitting, precision, noise_variance)
 
 
 def naive_sghmc_chain(
@@ -216,6 +185,5 @@ def naive_sghmc_chain(
         >>> bool(chain.stationary_covariance()[0, 0] > 1.5)
         True
     """
-    return linear_chain(
-        flows.naive_sghmc(step_size, num_steps, mass), precision, noise_variance
-    )
+    splitting = flows.naive_sghmc(step_size, num_steps, mass)
+    return linear_chain(splitting, precision, noise_variance)

@@ -72,10 +72,6 @@ MISTAKES = {
         lambda: run(posterior(lambda x: 0.0)),
         r"log_prior.*0\.0.*0 \* position",
     ),
-    "a flat prior, of names": (
-        lambda: named(lambda p: 0.0),
-        r"number of Python.*torch\.zeros",
-    ),
     "whole numbers as targets, of names": (
         lambda: named(data=(X, Y.long())),
         r"log_likelihood.*Long.*\.float\(\)",

@@ -10,10 +10,11 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from booklib.models.hierarchical import HierarchicalNetwork
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import SGHMC
-from sgmc.models import HierarchicalNetwork, NamedPosterior, Posterior
+from sgmc.models import NamedPosterior, Posterior
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Bernoulli, Gaussian, Likelihood, NetworkPosterior
 from sgmc.posteriors.base import Vmap, over_chains

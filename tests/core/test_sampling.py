@@ -19,19 +19,20 @@ import torch
 from nbclient import NotebookClient
 from torch import Tensor, nn
 
+from booklib.models.hierarchical import HierarchicalNetwork
+from booklib.rivals.ubu import ubu
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.door import running, sampling
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.models import HierarchicalNetwork
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting
-from sgmc.splittings.flows import baoab, ubu
+from sgmc.splittings.flows import baoab
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)
@@ -105,7 +106,7 @@ RUNS = {  # a kernel, its target, and where its chains start
             7,
             num_draws=2,
             exploration=0.3,
-            explorer=partial(cyclical_sghmc, temperature=0.0),
+            cold=True,
         ),
         regression(Passes()),
         START,

@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import nn
 
+from booklib.models.hierarchical import HierarchicalNetwork
 from booklib.runs.held import HeldMinibatch
 from sgmc import sample
 from sgmc.checks import agree
 from sgmc.door import _models as models
 from sgmc.door.starting import check_start
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
-from sgmc.models import HierarchicalNetwork, Posterior
+from sgmc.models import Posterior
 from sgmc.posteriors import (
     LinearRegression,
     LogisticRegression,

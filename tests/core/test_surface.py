@@ -95,7 +95,7 @@ CALLS = {  # with arguments that are right
         cycle_length=5,
         num_draws=2,
         exploration=0.1,
-        explorer=kernels.SGLD,
+        cold=True,
     ),
     splittings.Splitting: dict(flows=splittings.flows.baoab(0.1, 1.0), num_steps=1),
     posteriors.LinearRegression: dict(DATA, noise_variance=1.0, prior_variance=1.0),

@@ -15,6 +15,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import sgmc
+from booklib.rivals.ubu import ubu
 from booklib.runs.plans import Nesterov
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
@@ -45,7 +46,6 @@ from tests.kernels.steps import DIAGONAL, FULL, START, assert_same, run, run_wit
 # what so short runs are warned of
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 BENT = torch.tensor([[1.0, 0.5], [0.0, 1.0]])  # not symmetric
-INDEFINITE = torch.tensor([[1.0, 2.0], [2.0, 1.0]])
 
 
 def refused(says: str | None = None, **settings) -> tuple[dict, str]:
@@ -86,44 +86,27 @@ def listed(kind: type[Kernel], usual: dict, *bad, **particular) -> Listed:
     return Listed(lambda **changed: kind(**(usual | changed)), bad, **particular)
 
 
-STEP = [refused(step_size=value) for value in (0.0, -0.1, math.nan, math.inf)] + [
-    refused(r"step_size.*tensor\(0\.1", step_size=torch.tensor(0.1)),
-    refused(step_size="0.1"),
-]
+# One of each kind: tests/core/test_surface.py gives every argument every bad value,
+# and tests/core/test_matrices.py has the matrices.
+STEP = [refused(step_size=math.nan), refused("step_size.*tensor", step_size=DIAGONAL)]
 SCHEDULE = [
     refused(r"step_size.*-0\.1", step_size=lambda step: step - 0.1),
     refused(r"step_size.*\b0\.0", step_size=lambda step: 0.1 * step),
     refused("step_size.*takes 0 positional", step_size=lambda: 0.1),
 ]
-LENGTH = [refused(num_steps=value) for value in (0, 2.5)]
-MASS = [refused(mass=value) for value in (0.0, -1.0, math.nan, None)] + [
-    refused(r"mass.*\[1\.0\]", mass=[1.0]),
-    refused(r"mass.*-1\b", mass=torch.tensor([1.0, -1.0])),
-    refused("mass.*symmetric", mass=BENT),
-    refused(r"mass.*-1\b", mass=INDEFINITE),
-]
-FRICTION = [refused(friction=value) for value in (-1.0, math.nan)] + [
-    refused("friction.*symmetric", friction=BENT),
-    refused(r"friction.*\(2, 3\)", friction=torch.ones(2, 3)),
-    refused(r"friction.*\[1\.0, 2\.0\]", friction=[1.0, 2.0]),
-    refused("friction.*int64", friction=torch.tensor([1, 2])),
-]
+LENGTH = [refused(num_steps=0)]
+MASS = [refused(mass=0.0), refused("mass.*symmetric", mass=BENT)]
+FRICTION = [refused(friction=-1.0), refused("friction.*symmetric", friction=BENT)]
 ESTIMATE = [
     refused("noise_estimate.*symmetric", noise_estimate=BENT),
-    refused(r"noise_estimate.*\[0\.1\]", noise_estimate=[0.1]),
     refused("noise_estimate.*OnlineNoise", noise_estimate=OnlineNoise),
 ]
 # where friction is 2
 TOO_LARGE = [
     refused(r"friction.*noise_estimate.*-0\.5\b", noise_estimate=2.5),
-    refused(
-        r"friction.*noise_estimate.*-0\.25", noise_estimate=torch.tensor([1.0, 2.25])
-    ),
     refused(r"friction.*noise_estimate.*-2\b", noise_estimate=torch.full((2, 2), 2.0)),
 ]
-TEMPERATURE = [refused(temperature=value) for value in (-1.0, math.inf)] + [
-    refused("temperature.*tensor", temperature=torch.ones(2))
-]
+TEMPERATURE = [refused(temperature=-1.0)]
 CYCLE = dict(kernel=SGLD, step_size=0.02, cycle_length=12, num_draws=3)
 BAOAB = dict(flows=flows.baoab(0.05, 10.0))
 
@@ -140,7 +123,7 @@ KERNELS = {
         *STEP,
         *LENGTH,
         *MASS,
-        *[refused(jitter=value) for value in (1.0, -0.1, math.nan)],
+        refused(jitter=1.0),
         *[refused(refreshment=value) for value in (0.0, 1.1)],
         matrix="mass",
         gradients=12,
@@ -227,12 +210,6 @@ KERNELS = {
         *TEMPERATURE,
         refused(r"temperature 1\.0.*noise_estimate", noise_estimate=1.1),
         refused(
-            r"temperature 1\.0.*noise_estimate", noise_estimate=torch.tensor([0.5, 1.1])
-        ),
-        refused(
-            r"temperature 1\.0.*noise_estimate", noise_estimate=0.5 * (BENT + BENT.T)
-        ),
-        refused(
             r"temperature 0\.5.*noise_estimate", noise_estimate=0.6, temperature=0.5
         ),
         refused("mass.*noise_estimate", noise_estimate=0.6, mass=0.5),
@@ -255,7 +232,7 @@ KERNELS = {
         dict(step_size=0.3),
         *STEP,
         *MASS,
-        *[refused(max_depth=value) for value in (0, 2.5)],
+        refused(max_depth=0),
         matrix="mass",
         apart=1,
     ),
@@ -267,7 +244,7 @@ KERNELS = {
         *FRICTION,
         *ESTIMATE,
         *TOO_LARGE,
-        *[refused(max_depth=value) for value in (0, 2.5)],
+        refused(max_depth=0),
         refused(weights="equal"),
         refused(integrator="leapfrog"),
         refused(r"weights.*noise_estimate.*0\.2", weights="work"),
@@ -296,30 +273,28 @@ KERNELS = {
         *LENGTH,
         *MASS,
         *[
-            refused("flows.*" + re.escape(f"{wrong!r}"[:20]), flows=wrong)
-            for wrong in (None, [], "baoab", flows.baoab, flows.Drift(0.1), [1, 2])
+            refused("flows", flows=wrong)
+            for wrong in ([], "baoab", flows.baoab, [1, 2], iter(flows.obabo(0.1, 1.0)))
         ],
-        # which would be empty from the second step on
-        refused("flows.*iterator", flows=iter(flows.baoab(0.1, 1.0))),
         matrix="mass",
         gradients=18,
     ),
     "splitting, OBABO": listed(
         Splitting, dict(flows=flows.obabo(0.05, 10.0, 1.7), mass=1.7), gradients=6
     ),
-    "splitting, UBU": listed(Splitting, dict(flows=flows.ubu(0.05, 10.0)), gradients=3),
+    "splitting, UBU": listed(Splitting, dict(flows=ubu(0.05, 10.0)), gradients=3),
     "Nesterov": listed(
         Nesterov,
         dict(learning_rate=0.02, momentum_decay=0.3),
-        *[refused(learning_rate=value) for value in (0.0, math.inf)],
-        *[refused(momentum_decay=value) for value in (0.0, 1.5)],
+        refused(learning_rate=0.0),
+        refused(momentum_decay=1.5),
         gradients=3,
     ),
     "SGNHT": listed(
         SGNHT,
         dict(step_size=0.05, diffusion=1.0),
-        *[refused(step_size=value) for value in (0.0, math.inf)],
-        *[refused(diffusion=value) for value in (-1.0, math.nan)],
+        refused(step_size=0.0),
+        refused(diffusion=-1.0),
         refused(r"diffusion.* 1, .*below 1", diffusion=10.0),
         refused(r"diffusion.* 1\.05, ", mass=torch.tensor([1.0, 0.05])),
         gradients=3,
@@ -330,29 +305,23 @@ KERNELS = {
     "cycles": listed(
         Cyclical,
         CYCLE,
-        *[refused(step_size=value) for value in (0.0, math.inf)],
-        *[refused(cycle_length=value) for value in (0, 10.5)],
-        refused(r"cycle_length.*10\.0", cycle_length=10.0),
+        refused(step_size=0.0),
+        refused(cycle_length=0),
         *[refused(num_draws=value) for value in (0, 13)],
-        *[refused(exploration=value) for value in (-0.1, math.nan, 1.0, 0.95, 80)],
+        *[refused(exploration=value) for value in (-0.1, 1.0, 0.95)],
         refused(r"num_draws.*7\b.*\b6\b.*\b12\b", num_draws=7, exploration=0.5),
-        refused("explorer.*exploration.*0", explorer=SGLD),
         refused(r"kernel.*SGLD\(step_size=0\.1", kernel=SGLD(0.1)),
         refused("kernel.*missing 1 required .*'friction'", kernel=SGHMC),
-        refused("kernel.*takes 0 positional", kernel=lambda: SGLD(0.1)),
         refused(r"kernel makes.*0\.02", kernel=lambda rate: rate),
-        refused("kernel makes.*class SGLD", kernel=lambda rate: SGLD),
         refused(
             "temperature.*noise_estimate",
             kernel=lambda rate: SGLD(rate, noise_estimate=1e3 * rate),
         ),
-        refused(r"explorer.*3\.0", explorer=3.0, exploration=0.5),
-        refused("explorer makes.*None", explorer=lambda rate: None, exploration=0.5),
         refused(
-            "kernel makes.*None",
-            kernel=lambda rate: None,
-            explorer=SGLD,
+            "kernel.*temperature",
+            kernel=lambda rate: HMC(rate, 3),
             exploration=0.5,
+            cold=True,
         ),
         gradients=12,
     ),
@@ -362,7 +331,7 @@ KERNELS = {
         | dict(
             kernel=lambda rate: SGHMC.from_learning_rate(rate, 0.3),
             exploration=0.25,
-            explorer=lambda rate: SGHMC.from_learning_rate(rate, 0.3, temperature=0.0),
+            cold=True,
         ),
         gradients=12,
     ),
@@ -370,8 +339,6 @@ KERNELS = {
         Gibbs,
         dict(kernel=SGHMC(0.1, 2.0), num_steps=2),
         *LENGTH,
-        refused(kernel="SGHMC"),
-        refused("kernel.*NoneType", kernel=None),
         refused("kernel.*Gaussian", kernel=TARGET),
         refused("kernel.*class SGHMC", kernel=SGHMC),
         gradients=6,

@@ -8,10 +8,8 @@ import warnings
 import arviz
 import pytest
 import torch
-from torch import nn
 from torch.distributions import (
     Bernoulli,
-    Beta,
     Categorical,
     Dirichlet,
     Distribution,
@@ -33,10 +31,10 @@ from torch.nn import functional
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.door.starting import check_start
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
+from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.models import NamedPosterior, Parameters
 from sgmc.models.named import _beyond
-from sgmc.posteriors import LinearRegression, NetworkPosterior
+from sgmc.posteriors import LinearRegression
 from sgmc.potentials import differentiate
 from tests.checks import z_bound
 
@@ -232,24 +230,11 @@ def test_a_model_as_functions_is_the_model_as_a_class(generator):
     torch.testing.assert_close(*draws)
 
 
-KERNELS = {
-    "SGLD": SGLD(0.01),
-    "SGHMC": SGHMC(0.05, friction=2.0),
-    "HMC": HMC(0.3, 4),
-    "NUTS": NUTS(0.4),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_three_lines_and_names_in_arviz(name, generator):
+@pytest.mark.parametrize("kernel", [SGHMC(0.05, friction=2.0), NUTS(0.4)])
+def test_three_lines_and_names_in_arviz(kernel, generator):
     posterior = regression(generator)
-    draws = sample(
-        KERNELS[name],
-        posterior,
-        posterior.initial_position(4, generator, 0.5),
-        20,
-        collect=posterior.named,
-    )
+    start = posterior.initial_position(4, generator, 0.5)
+    draws = sample(kernel, posterior, start, 20, collect=posterior.named)
     data = draws.to_arviz()
     assert {key: data.posterior[key].shape for key in data.posterior} == {
         "slope": (4, 20, 3),
@@ -304,26 +289,6 @@ def test_nuts_without_data_worth_the_name_draws_the_prior(generator):
         assert abs(float(z)) < z_bound(3)
 
 
-def test_names_of_a_network(generator):
-    posterior = NetworkPosterior(
-        nn.Linear(3, 2), torch.randn(5, 3), torch.tensor([0, 1, 0, 1, 1])
-    )
-    position = torch.randn(4, posterior.dim, generator=generator)
-    named = posterior.named(position)
-    assert {name: value.shape for name, value in named.items()} == {
-        "weight": (4, 2, 3),
-        "bias": (4, 2),
-    }
-    torch.testing.assert_close(named["weight"][1].flatten(), position[1, :6])
-
-
-def test_validation_is_left_as_it_was(generator):
-    posterior = regression(generator)
-    posterior.energy(posterior.initial_position(3, generator))
-    with pytest.raises(ValueError, match="scale"):
-        Normal(0.0, -1.0)
-
-
 def test_told_apart_by_content(generator):
     """A checkpoint must not take another model's run for its own."""
 
@@ -348,40 +313,45 @@ def fine(**changes):
     return NamedPosterior(**settings | changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"shapes": {}}, "no parameters"),
-        ({"shapes": {"m": 3}}, r"positive.*whole"),
-        ({"shapes": {"m": (0,)}}, r"positive.*whole"),
-        ({"supports": {"s": constraints.positive}}, r"supports has \['s'\]"),
-        ({"supports": {"m": constraints.nonnegative_integer}}, "'m' is discrete"),
-        (
-            {"shapes": {"m": (2, 2)}, "supports": {"m": constraints.positive_definite}},
-            "no one-to-one map",
-        ),
-        ({"supports": {"m": 3}}, r"support.*'m'.*Constraint"),
-        ({"shapes": {"m": (2,)}}, r"\blog_prior\b"),
-        (
-            {"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()},
-            "one number for each example",
-        ),
-        (
-            {"log_likelihood": lambda p: p["m"]},
-            r"log_likelihood.*parameters",
-        ),
-        (
-            {"log_prior": lambda p: p["mean"]},
-            r"log_prior.*parameters.*KeyError.*'mean'",
-        ),
-        ({"log_prior": None}, r"log_prior.*None"),
-        ({"batch_size": 4}, "only 3 examples"),
-    ],
-)
+REFUSED = [
+    ({"shapes": {}}, r"\bdim\b"),
+    ({"shapes": {"m": 3}}, r"positive.*whole"),
+    ({"shapes": {"m": (3, -1)}}, "positive whole numbers.*'m'"),
+    ({"shapes": [("m", (1,))]}, "^shapes must be"),
+    ({"supports": [("m", constraints.positive)]}, "^supports must be"),
+    ({"supports": {"s": constraints.positive}}, r"supports has \['s'\]"),
+    ({"supports": {"m": constraints.nonnegative_integer}}, "'m' is discrete"),
+    ({"supports": {"m": constraints.simplex}}, r"one-to-one map.*'m'.*\(\)"),
+    (
+        {"shapes": {"m": (2, 2)}, "supports": {"m": constraints.positive_definite}},
+        "no one-to-one map",
+    ),
+    ({"supports": {"m": 3}}, r"support.*'m'.*Constraint"),
+    (
+        {"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()},
+        "one number for each example",
+    ),
+    ({"log_likelihood": lambda p: p["m"]}, r"log_likelihood.*parameters"),
+    ({"log_prior": lambda p: p["mean"]}, r"log_prior.*KeyError.*'mean'.*one type"),
+    ({"log_prior": lambda p: "0"}, r"log_prior"),
+    ({"log_prior": None}, r"log_prior.*NoneType"),
+    ({"shapes": {"m": (2,)}}, r"log_prior.*number.*\(2,\).*\.sum\(\)"),
+    ({"batch_size": 4}, "only 3 examples"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
 def test_what_is_refused(changes, message):
-    fine()
     with pytest.raises(ValueError, match=message):
         fine(**changes)
+
+
+def test_a_number_of_python_is_a_density():
+    flat = fine(log_prior=lambda p: 0.0, data=(torch.ones(3, dtype=DOUBLE),))
+    for chains in (1, 3):
+        position = torch.full((chains, 1), 2.0, dtype=DOUBLE)
+        assert torch.equal(flat.log_prior(position), torch.zeros(chains, dtype=DOUBLE))
+        assert torch.equal(flat.gradient(position), 6 * position - 6)
 
 
 def test_an_if_runs_chain_after_chain_and_randomness_does_not():
@@ -399,8 +369,6 @@ def test_an_if_runs_chain_after_chain_and_randomness_does_not():
         for start in (position, position[:1]):
             with pytest.raises(ValueError, match=r"random.*module\.eval\(\)"):
                 sample(SGLD(0.01), random, start, 1)
-    with pytest.raises(ValueError, match=r"no number of Python.*torch\.zeros"):
-        fine(log_prior=lambda p: 0.0)
 
 
 def law(law, **settings):
@@ -440,10 +408,8 @@ SIGNS, ONE = torch.tensor([1.0, 1.0, 1.0, -1.0]), torch.ones(())
             lambda: law(Exponential(ONE)),
             r"log_prior asks Exponential.*supports=\{'b': constraints.*validate_args",
         ),
-        (lambda: law(Weibull(1.0, 1.5)), r"Weibull.*supports=\{'b'"),
         (lambda: law(Weibull(1.0, 2.0)), r"Weibull.*supports=\{'b'"),
         (lambda: law(Gamma(2.0, 1.0)), r"Gamma.*supports=\{'b'"),
-        (lambda: law(Beta(2.0, 3.0)), r"Beta.*supports=\{'b'"),
         (lambda: law(Dirichlet(torch.ones(3))), r"Dirichlet.*supports=\{'b'"),
         (
             lambda: observed(lambda m: Normal(0.0, m), torch.ones(3)),
@@ -555,20 +521,6 @@ def test_all_data_are_looked_at():
         posterior.check(position, generator)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({}, r"values.*tensors"),
-        ({"scale": torch.ones(2, 1)}, r"values.*\bscale.*\(chains\)"),
-        ({"scale": torch.zeros(2)}, r"inside.*supports"),
-        ({"scale": -torch.ones(2)}, r"inside.*supports"),
-    ],
-)
-def test_values_that_are_none(values, message):
-    with pytest.raises(ValueError, match=message):
-        Parameters({"scale": ()}, {"scale": constraints.positive}).position(values)
-
-
 def test_positions_of_any_number_of_axes_are_cut():
     parameters = Parameters({"a": (1,), "b": (2, 2), "c": ()})
     position = torch.arange(36.0).view(2, 3, 6)
@@ -579,14 +531,6 @@ def test_positions_of_any_number_of_axes_are_cut():
         assert torch.equal(cut["c"], place[..., 5])
     assert parameters.dim == 6
     assert torch.equal(parameters.join(parameters.cut(position[0])), position[0])
-    for shapes, supports, message in (
-        ([("a", (1,))], None, "^shapes must be"),
-        ({"a": (1,)}, [("a", constraints.positive)], "^supports must be"),
-        ({"a": (1.5,)}, None, "positive whole numbers"),
-        ({"a": (2,), "b": (3, -1)}, None, "positive whole numbers.*'b'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Parameters(shapes, supports)
 
 
 def test_starts_are_uniform_on_both_sides_of_zero(generator):
@@ -598,13 +542,9 @@ def test_starts_are_uniform_on_both_sides_of_zero(generator):
         assert 0.999 * radius < -start.min() <= radius and 0.999 * radius < start.max()
         assert start.max() <= radius and start.mean(0).abs().max() < 0.02 * radius
         assert (start.var(0) * 3 / radius**2 - 1).abs().max() < 0.03
-    for chains, message in ((0, "chains"), (2.5, "chains")):
-        with pytest.raises(ValueError, match=message):
-            model.initial_position(chains, generator)
-    with pytest.raises(ValueError, match="radius"):
-        model.initial_position(2, generator, 0.0)
-    with pytest.raises(ValueError, match="generator"):
-        model.initial_position(2, 7)
+    for wrong in ((0, generator), (2, 7), (2, generator, 0.0)):
+        with pytest.raises(ValueError, match=r"^(chains|generator|radius)"):
+            model.initial_position(*wrong)
 
 
 def test_laws_are_looked_at_on_both_sides_of_zero_whichever_comes_first(generator):
@@ -619,23 +559,20 @@ def test_laws_are_looked_at_on_both_sides_of_zero_whichever_comes_first(generato
 
 
 def test_values_of_several_numbers_of_chains_are_refused():
-    parameters = Parameters({"a": (), "b": (2,)})
+    parameters = Parameters({"a": (), "b": (2,)}, {"a": constraints.positive})
     right = {"a": torch.ones(3), "b": torch.ones(3, 2)}
     assert parameters.position(right).shape == (3, 3)
     for wrong in (
         right | {"a": torch.ones(2)},
-        right | {"b": torch.ones(2, 2)},
         right | {"b": torch.ones(3, 3)},
         right | {"more": torch.ones(3)},
         right | {"a": 1.0},
-        {"a": torch.ones(3)},
         {"a": torch.ones(()), "b": torch.ones(2)},
+        {"a": torch.ones(3)},
+        {},
     ):
-        with pytest.raises(
-            ValueError, match=r"^values must hold tensors a: \(chains\), b"
-        ):
+        with pytest.raises(ValueError, match=r"^values must have .*'a': \('chains',\)"):
             parameters.position(wrong)
-    with pytest.raises(ValueError, match="inside of their supports"):
-        parameters.position(
-            right | {"b": torch.tensor([[0.0, 0], [0, torch.inf], [0, 0]])}
-        )
+    for outside in (torch.zeros(3), -torch.ones(3)):
+        with pytest.raises(ValueError, match="inside of their supports"):
+            parameters.position(right | {"a": outside})

@@ -333,24 +333,10 @@ def test_a_network_is_the_network_without_pyro(make, n, generator):
         )
 
 
-KERNELS = {
-    "SGLD": SGLD(0.01),
-    "SGHMC": SGHMC(0.05, friction=2.0),
-    "HMC": HMC(0.1, 4),
-    "NUTS": NUTS(0.1),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_three_lines_and_names_in_arviz(name, data, generator):
-    posterior = PyroPosterior(hierarchy, *data, 3 if name.startswith("SG") else None)
-    draws = sample(
-        KERNELS[name],
-        posterior,
-        posterior.initial_position(4, generator, 0.5),
-        10,
-        collect=posterior.named,
-    )
+def test_three_lines_and_names_in_arviz(data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    start = posterior.initial_position(4, generator, 0.5)
+    draws = sample(SGHMC(0.05, 2.0), posterior, start, 10, collect=posterior.named)
     assert draws.to_arviz().posterior["intercept"].shape == (4, 10, 3)
 
 
@@ -732,35 +718,23 @@ def no_map():
     pyro.sample("matrix", dist.Wishart(torch.tensor(4.0), torch.eye(2)))
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        (
-            local,
-            r"'own'.*\bplate.*'data'",
-        ),
-        (discrete, r"'which'.*discrete.*gradients"),
-        (nothing, "no sites to sample"),
-        (parameter, r"pyro\.param.*'mean'"),
-        (
-            its_own_minibatch,
-            r"subsample=.*subsample_size=2",
-        ),
-        (its_own_minibatch_and_size, "subsample="),
-        (loop, "a loop over its examples"),
-        (
-            two_plates,
-            r"\['one', 'two'\]",
-        ),
-        (
-            plate_of_another_time,
-            r"'data'.*program.*\b2\b.*\b5\b",
-        ),
-        (empty_plate, r"\bplate.*'data'"),
-        (no_map, r"support.*'matrix'"),
-        (3, r"program.*function"),
-    ],
-)
+REFUSED = [
+    (local, r"'own'.*\bplate.*'data'"),
+    (discrete, r"'which'.*discrete.*gradients"),
+    (nothing, "no sites to sample"),
+    (parameter, r"pyro\.param.*'mean'"),
+    (its_own_minibatch, "'data'.*subsample=.*subsample_size=n"),
+    (its_own_minibatch_and_size, "subsample="),
+    (loop, "'data'.*a loop over its examples.*with pyro.plate"),
+    (two_plates, r"'one'.*\['one', 'two'\].*One plate"),
+    (plate_of_another_time, "'data'.*outside of the program"),
+    (empty_plate, r"\bplate.*'data'.*observes nothing"),
+    (no_map, r"support.*'matrix'"),
+    (3, "program must be .*Callable"),
+]
+
+
+@pytest.mark.parametrize(("program", "reason"), REFUSED)
 def test_what_is_refused(program, reason):
     pyro.clear_param_store()
     with pytest.raises(ValueError, match=reason):

@@ -335,7 +335,7 @@ def test_chains_start_where_they_are_told():
     mcmc.run(EFFECT, ERROR)
     assert (mcmc.get_samples()["mean"] - start["mean"]).abs().min() > 1e-3
     start["deviation"] = torch.zeros(2, 7)
-    with pytest.raises(ValueError, match=r"initial_params.*\(8,\).*\(7,\)"):
+    with pytest.raises(ValueError, match=r"initial_params.*\('chains', 8\).*\(1, 7\)"):
         run(HMC(0.1, 1), schools, EFFECT, ERROR, initial_params=start, **settings)
 
 
@@ -463,18 +463,16 @@ def local(n=2):
         pyro.sample("x", dist.Normal(own, 1.0), obs=torch.ones(5)[i])
 
 
-@pytest.mark.parametrize(
-    ("kernel", "model", "arguments", "reason"),
-    [
-        (SGLD(0.1), discrete, (), r"'which'.*discrete"),
-        (SGLD(0.1), local, (), r"'own'.*'data'"),
-        (NUTS(0.1), conjugate, (X, 5), r"'data'.*\b5\b.*\b12\b.*NUTS"),
-        (HMC(0.1, 2), conjugate, (X, 5), r"'data'.*\b5\b.*\b12\b.*HMC"),
-        (SGLD, conjugate, (X,), r"kernel.*class SGLD"),
-        (SGLD(0.1), 3, (), r"model.*\b3"),
-        (pyro.infer.NUTS(conjugate), conjugate, (X,), r"kernel.*NUTS"),
-    ],
-)
+REFUSED = [
+    (SGLD(0.1), local, (), r"'own'.*'data'"),
+    (NUTS(0.1), conjugate, (X, 5), r"'data'.*\b5\b.*\b12\b.*NUTS"),
+    (SGLD, conjugate, (X,), "kernel.*class SGLD"),
+    (SGLD(0.1), 3, (), r"model.*\b3"),
+    (pyro.infer.NUTS(conjugate), conjugate, (X,), "kernel.*NUTS"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "model", "arguments", "reason"), REFUSED)
 def test_what_is_refused(kernel, model, arguments, reason):
     with pytest.raises(ValueError, match=reason):
         run(kernel, model, *arguments, num_samples=1)
@@ -542,5 +540,5 @@ def test_starts_of_other_shapes_are_refused():
         0.5
     )
     for wrong in ({"a": torch.zeros(2)}, {"a": torch.zeros(1, 2), "b": torch.zeros(1)}):
-        with pytest.raises(ValueError, match=r"initial_params must be .*\(2,\)"):
+        with pytest.raises(ValueError, match=r"initial_params must have .*'a'"):
             started(wrong)

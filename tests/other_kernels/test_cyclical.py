@@ -47,10 +47,6 @@ def momentum_kernel(rate, **settings):
     return SGHMC.from_learning_rate(rate, 0.3, **settings)
 
 
-def descent(rate):
-    return SGLD(rate, temperature=0.0)
-
-
 def test_steps_are_those_of_sgld_with_the_schedule_of_the_paper():
     generator, position = generator_of(0), START
     for step in range(2 * LENGTH + 6):
@@ -145,7 +141,7 @@ def test_a_share_that_is_a_whole_number_of_steps_explores_so_many(
     assert state.inner.num_gradients == exploring + 1
 
 
-def test_the_explorer_takes_the_first_stage_and_the_kernel_the_second():
+def test_the_first_stage_may_be_cold():
     generator, position = generator_of(0), START
     for step in range(LENGTH + 9):  # the second cycle explores again
         position = position - rate(step) * NOISY.stochastic_gradient(
@@ -154,7 +150,7 @@ def test_the_explorer_takes_the_first_stage_and_the_kernel_the_second():
         if step % LENGTH >= 6:
             position = position + math.sqrt(2 * rate(step)) * normal(generator)
     state = run(
-        Cyclical(SGLD, HIGH, LENGTH, num_draws=2, exploration=0.5, explorer=descent),
+        Cyclical(SGLD, HIGH, LENGTH, num_draws=2, exploration=0.5, cold=True),
         NOISY,
         START,
         3,
@@ -191,33 +187,22 @@ def test_a_state_is_handed_on_bit_for_bit(make):
 
 
 def test_a_momentum_gathered_in_the_exploration_is_handed_to_the_sampler():
-    explorer, generator = (
-        lambda rate: momentum_kernel(rate, temperature=0.0),
-        generator_of(0),
-    )
-    state = explorer(rate(0)).init(NOISY, START, generator)
+    state = momentum_kernel(rate(0)).init(NOISY, START, generator := generator_of(0))
     for step in range(LENGTH):
-        state, _ = (explorer if step < 6 else momentum_kernel)(rate(step)).step(
-            NOISY, state, generator
-        )
-    got = run(
-        Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer),
-        NOISY,
-        START,
-    )
+        settings = {"temperature": 0.0} if step < 6 else {}
+        kernel = momentum_kernel(rate(step), **settings)
+        state, _ = kernel.step(NOISY, state, generator)
+    kernel = Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, cold=True)
+    got = run(kernel, NOISY, START)
     assert_same(got.inner[:3], state[:3], rtol=1e-10, atol=1e-10)
 
 
-def test_an_explorer_that_is_the_kernel_changes_nothing_bit_for_bit():
-    states = [
-        run(
-            Cyclical(SGLD, HIGH, LENGTH, exploration=0.5, explorer=explorer),
-            NOISY,
-            START,
-            3,
-        )
-        for explorer in (SGLD, None)
-    ]
+def test_without_the_cold_the_exploration_is_that_of_the_kernel():
+    kernels = (
+        Cyclical(SGLD, HIGH, LENGTH, exploration=0.5),
+        Cyclical(SGLD, HIGH, LENGTH),
+    )
+    states = [run(kernel, NOISY, START, 3) for kernel in kernels]
     assert_same(states[0].inner, states[1].inner)
 
 
@@ -231,7 +216,7 @@ def test_passes_over_the_data_go_on_from_cycle_to_cycle(monkeypatch):
 
     monkeypatch.setattr(LogisticRegression, "draw_minibatches", noting)
     run(
-        Cyclical(SGLD, 0.02, 5, num_draws=2, exploration=0.3, explorer=descent),
+        Cyclical(SGLD, 0.02, 5, num_draws=2, exploration=0.3, cold=True),
         posterior,
         START,
         6,
@@ -438,39 +423,6 @@ def test_what_the_inner_kernel_says_is_passed_on():
             kernel=kernel, potential=NOISY, position=START, num_samples=5
         )
     )
-
-
-def test_an_explorer_with_other_states_is_refused():
-    kernel = Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=descent)
-    with pytest.raises(
-        ValueError,
-        match=r"explorer.*kernel.*SGLD.*SGHMC",
-    ):
-        kernel.init(TARGET, START, generator_of(0))
-    online = Cyclical(
-        lambda rate: momentum_kernel(rate, noise_estimate=OnlineNoise()),
-        HIGH,
-        LENGTH,
-        exploration=0.5,
-        explorer=lambda rate: momentum_kernel(rate, temperature=0.0),
-    )
-    with pytest.raises(ValueError, match=r"explorer.*kernel"):
-        # the explorer would not know the estimate
-        online.init(NOISY, START, generator_of(0))
-
-
-def test_looking_at_the_kernels_state_draws_nothing():
-    with_explorer, without = (
-        Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer)
-        for explorer in (momentum_kernel, None)
-    )
-    generators = generator_of(0), generator_of(0)
-    states = [
-        kernel.init(NOISY, START, each)
-        for kernel, each in zip((with_explorer, without), generators, strict=True)
-    ]
-    assert_same(states[0].inner[:3], states[1].inner[:3])
-    assert torch.equal(generators[0].get_state(), generators[1].get_state())
 
 
 def test_minibatches_of_a_rule_are_those_of_the_inner_kernel():

@@ -10,11 +10,11 @@ import torch
 from scipy import stats
 from torch import nn
 
+from booklib.models.hierarchical import HierarchicalNetwork
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
-from sgmc.models import HierarchicalNetwork
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import Gaussian, Likelihood
 from sgmc.potentials import Potential

@@ -275,54 +275,6 @@ def test_autocorrelation_of_an_autoregression():
     assert chain.autocorrelation_time(direction) == pytest.approx(1.8 / 0.2, rel=1e-12)
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 50])
-def test_covariance_of_an_average_by_writing_out_all_its_states(length):
-    """The states z₁, …, z_K are linear in z₁ and the noises, so that their mean's
-    covariance is read off without any series.
-    """
-    # F is not symmetric, nor is FΣ
-    chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)
-    weight, covariance = (
-        torch.zeros(4, 4, dtype=DOUBLE),
-        torch.zeros(4, 4, dtype=DOUBLE),
-    )
-    # what enters at a state is in all the later ones
-    for state in reversed(range(length)):
-        weight = torch.eye(4, dtype=DOUBLE) + weight @ chain.transition
-        entering = (
-            chain.stationary_covariance() if state == 0 else chain.noise_covariance
-        )
-        covariance = covariance + weight @ entering @ weight.T / length**2
-    torch.testing.assert_close(
-        chain.average_covariance(length), covariance, rtol=1e-11, atol=1e-13
-    )
-
-
-def test_a_long_average_has_the_autocorrelation_time_in_its_variance():
-    """K·Var tends to τ times the variance, and for gradient descent to A⁻¹VA⁻¹,
-    whatever the step size; the rest falls as 1/K.
-    """
-    chain, inverse = (
-        langevin_chain(TARGET.precision, 0.3, FULL, temperature=0.0),
-        torch.linalg.inv(TARGET.precision),
-    )
-    torch.testing.assert_close(
-        chain.average_covariance(1), chain.stationary_covariance()
-    )
-    errors = [
-        (length * chain.average_covariance(length) - inverse @ FULL @ inverse).norm()
-        for length in (500, 1_000)
-    ]
-    assert errors[1] / errors[0] == pytest.approx(0.5, abs=1e-6)
-    direction = torch.tensor([1.0, -2.0], dtype=DOUBLE)
-    limit = chain.autocorrelation_time(direction) * (
-        direction @ chain.stationary_covariance() @ direction
-    )
-    assert float(direction @ inverse @ FULL @ inverse @ direction) == pytest.approx(
-        float(limit), rel=1e-10
-    )
-
-
 @pytest.mark.parametrize(
     "precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")]
 )
@@ -339,97 +291,28 @@ CHAIN = LinearChain(0.5 * torch.eye(2), torch.eye(2))
 PIECES = [Drift(0.3, DIAGONAL), Kick(0.2)]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: linear_chain(PIECES, [[1.0]]),
-            r"precision.*list",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.ones(2)),
-            r"precision.*\(2,\)",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.ones(2, 3)),
-            r"precision.*symmetric.*\(dim, dim\)",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.tensor([[1.0, 2.0], [0.0, 1.0]])),
-            r"precision.*symmetric",
-        ),
-        (
-            lambda: linear_chain(PIECES, math.nan * torch.eye(2)),
-            r"precision.*finite",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.eye(3)),
-            r"coordinates.*\b2\b.*\b3\b",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.eye(2), -1.0),
-            r"noise_variance.*negative",
-        ),
-        (
-            lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)),
-            r"coordinates.*agree",
-        ),
-        (
-            lambda: linear_chain([], torch.eye(2)),
-            r"\bflows.*\[\]",
-        ),
-        (
-            lambda: linear_chain(iter(PIECES), torch.eye(2)),
-            r"\bflows",
-        ),
-        (
-            lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, noise_estimate=2.0),
-            r"friction.*noise_estimate.*-1\b",
-        ),
-        (
-            lambda: langevin_chain(torch.eye(1), 0.1, noise_estimate=3.0),
-            r"friction.*noise_estimate.*-2\b",
-        ),
-        (
-            lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0),
-            r"num_steps.*whole",
-        ),
-        (
-            lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(),
-            r"transition.*tensor",
-        ),
-        (
-            lambda: LinearChain(
-                0.5 * torch.eye(2), torch.eye(3)
-            ).stationary_covariance(),
-            r"\(2, 2\).*\(3, 3\)",
-        ),
-        (
-            lambda: CHAIN.power(0),
-            r"num_steps.*\b0\b",
-        ),
-        (
-            lambda: CHAIN.average_covariance(0),
-            r"num_steps.*\b0\b",
-        ),
-        (
-            lambda: CHAIN.autocorrelation(torch.ones(2), 0),
-            r"num_lags.*whole",
-        ),
-        (
-            lambda: CHAIN.autocorrelation([1.0, 0.0], 3),
-            r"direction.*list",
-        ),
-        (
-            lambda: CHAIN.autocorrelation(torch.ones(1), 3),
-            r"direction.*\b2\b.*zero",
-        ),
-        (
-            lambda: CHAIN.autocorrelation_time(torch.zeros(2)),
-            r"direction.*\b2\b.*zero",
-        ),
-    ],
-)
-def test_bad_input_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+REFUSED = [
+    (lambda: linear_chain(PIECES, [[1.0]]), "precision.*list"),
+    (lambda: linear_chain(PIECES, torch.ones(2, 3)), r"precision.*\(dim, dim\)"),
+    (lambda: linear_chain(PIECES, FULL.triu()), "precision.*symmetric"),
+    (lambda: linear_chain(PIECES, torch.eye(3)), r"coordinates.*\b2\b.*\b3\b"),
+    (lambda: linear_chain(PIECES, torch.eye(2), -1.0), "noise_variance.*negative"),
+    (lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)), "coordinates.*agree"),
+    (lambda: linear_chain([], torch.eye(2)), r"\bflows.*\b0$"),
+    (lambda: linear_chain(iter(PIECES), torch.eye(2)), r"\bflows"),
+    (lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, 0.0, 2.0), "noise_estimate.*-1"),
+    (lambda: langevin_chain(torch.eye(1), 0.1, 0.0, 3.0), "noise_estimate.*-2"),
+    (lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0), "num_steps.*whole"),
+    (lambda: LinearChain([[0.5]], FULL).stationary_covariance(), "transition.*tensor"),
+    (lambda: CHAIN.power(0), r"num_steps.*\b0\b"),
+    (lambda: CHAIN.autocorrelation(torch.ones(2), 0), "num_lags.*whole"),
+    (lambda: CHAIN.autocorrelation([1.0, 0.0], 3), "direction.*list"),
+    (lambda: CHAIN.autocorrelation(torch.ones(1), 3), r"direction.*\b2\b.*zero"),
+    (lambda: CHAIN.autocorrelation_time(torch.zeros(2)), r"direction.*\b2\b.*zero"),
+]
+
+
+@pytest.mark.parametrize(("make", "says"), REFUSED)
+def test_bad_input_is_refused(make, says):
+    with pytest.raises(ValueError, match=says):
         make()

@@ -9,13 +9,14 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
 
-from booklib.rivals import constant_sgd
+from booklib.rivals.constant_sgd import average_covariance, constant_sgd
 from sgmc import sample
 from sgmc.matrices import Matrix
-from sgmc.splittings import langevin_chain
+from sgmc.splittings import langevin_chain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.booklib.rivals.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound
+from tests.kernels.steps import DIAGONAL, FULL
 
 DOUBLE = torch.float64
 PRECISION = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE)
@@ -219,3 +220,51 @@ def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterio
     )
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(wide.samples - posterior.mean, posterior.covariance)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 50])
+def test_covariance_of_an_average_by_writing_out_all_its_states(length):
+    """The states z₁, …, z_K are linear in z₁ and the noises, so that their mean's
+    covariance is read off without any series.
+    """
+    # F is not symmetric, nor is FΣ
+    chain = sghmc_chain(PRECISION, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)
+    weight, covariance = (
+        torch.zeros(4, 4, dtype=DOUBLE),
+        torch.zeros(4, 4, dtype=DOUBLE),
+    )
+    # what enters at a state is in all the later ones
+    for state in reversed(range(length)):
+        weight = torch.eye(4, dtype=DOUBLE) + weight @ chain.transition
+        entering = (
+            chain.stationary_covariance() if state == 0 else chain.noise_covariance
+        )
+        covariance = covariance + weight @ entering @ weight.T / length**2
+    torch.testing.assert_close(
+        average_covariance(chain, length), covariance, rtol=1e-11, atol=1e-13
+    )
+
+
+def test_a_long_average_has_the_autocorrelation_time_in_its_variance():
+    """K·Var tends to τ times the variance, and for gradient descent to A⁻¹VA⁻¹,
+    whatever the step size; the rest falls as 1/K.
+    """
+    chain, inverse = (
+        langevin_chain(PRECISION, 0.3, FULL, temperature=0.0),
+        torch.linalg.inv(PRECISION),
+    )
+    torch.testing.assert_close(
+        average_covariance(chain, 1), chain.stationary_covariance()
+    )
+    errors = [
+        (length * average_covariance(chain, length) - inverse @ FULL @ inverse).norm()
+        for length in (500, 1_000)
+    ]
+    assert errors[1] / errors[0] == pytest.approx(0.5, abs=1e-6)
+    direction = torch.tensor([1.0, -2.0], dtype=DOUBLE)
+    limit = chain.autocorrelation_time(direction) * (
+        direction @ chain.stationary_covariance() @ direction
+    )
+    assert float(direction @ inverse @ FULL @ inverse @ direction) == pytest.approx(
+        float(limit), rel=1e-10
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_positive
+from sgmc.checks import check_instance, check_positive
 from sgmc.matrices import Matrix
 from sgmc.posteriors import NetworkPosterior
 
@@ -125,10 +125,7 @@ def check_hyperprior(hyperprior: tuple[float, float]) -> None:
     """Raise a ValueError unless the value is a pair of positive numbers, shape and
     rate.
     """
-    if not isinstance(hyperprior, tuple) or len(hyperprior) != 2:
-        raise ValueError(
-            "hyperprior must be two positive numbers, its shape and its rate, but it "
-            f"is {hyperprior!r}"
-        )
-    for name, value in zip(("shape", "rate"), hyperprior, strict=True):
-        check_positive(f"hyperprior's {name}", value)
+    check_instance("hyperprior", hyperprior, tuple, "(1.0, 1.0)")
+    shape, rate = hyperprior
+    check_positive("hyperprior's shape", shape)
+    check_positive("hyperprior's rate", rate)
