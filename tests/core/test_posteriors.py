@@ -325,14 +325,15 @@ FORMULAS = {
 
 def quartic(data, names=(), **settings):
     """Make a posterior that is given as functions, with the formulas of these names."""
-    return Posterior(
+    posterior = Posterior(
         lambda position: -position.pow(4).sum(-1),
         lambda position, x, y: -0.25 * ((x @ position[..., None])[..., 0] - y) ** 4,
         data,
         dim=3,
-        **{name: FORMULAS[name] for name in names},
         **settings,
     )
+    vars(posterior).update({name: FORMULAS[name] for name in names})
+    return posterior
 
 
 @pytest.mark.parametrize("size", [None, 3])

@@ -45,6 +45,12 @@ def potential(energy, gradient=None, dim=2):
     return type("Users", (Potential,), members)()
 
 
+def formula(posterior, **formulas):
+    """Give a posterior formulas for its gradients."""
+    vars(posterior).update(formulas)
+    return posterior
+
+
 def posterior(log_likelihood, dim=3, data=(FEATURES, TARGETS), **settings):
     return Posterior(
         lambda position: -0.5 * position.pow(2).sum(-1),
@@ -177,9 +183,11 @@ ODD = {  # a potential, how many coordinates, and what is said
         "depends on the others of its minibatch",
     ),
     "a formula that is wrong for one example of a class of its own": (
-        posterior(
-            lambda p, x, k: k * squares(p, x, k),
-            data=(FEATURES.repeat(50, 1), 1.0 + (torch.arange(1_000) == 777)),
+        formula(
+            posterior(
+                lambda p, x, k: k * squares(p, x, k),
+                data=(FEATURES.repeat(50, 1), 1.0 + (torch.arange(1_000) == 777)),
+            ),
             grad_log_likelihood=lambda p, x, k: (
                 x * (k - (x @ p[..., None])[..., 0])[..., None]
             ).sum(1),
@@ -270,11 +278,10 @@ ODD = {  # a potential, how many coordinates, and what is said
         r"\[0, 1, 2\].*likelihood.*cut off",
     ),
     "a formula for the prior's gradient that lacks a factor": (
-        Posterior(
-            lambda p: -500 * p.pow(2).sum(-1),
-            squares,
-            (FEATURES, TARGETS),
-            3,
+        formula(
+            Posterior(
+                lambda p: -500 * p.pow(2).sum(-1), squares, (FEATURES, TARGETS), 3
+            ),
             grad_log_prior=lambda p: -500 * p,
         ),
         "gradient is .*sign, factors",

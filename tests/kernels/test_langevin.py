@@ -7,7 +7,6 @@ import torch
 
 from sgmc.kernels import SGHMC, SGLD
 from tests.fakes import (
-    DOUBLE,
     NOISY,
     TARGET,
     Flat,
@@ -20,7 +19,6 @@ from tests.kernels.steps import (
     MASSES,
     START,
     assert_same,
-    forms,
     full,
     normal,
     root,
@@ -59,38 +57,6 @@ def test_steps_are_the_equation_written_out(mass, noise_estimate, temperature):
     )
     assert_same(state, (position, 3), rtol=1e-10, atol=1e-10)
     assert info == (step_size, 3)
-
-
-def test_one_noise_estimate_in_three_forms_makes_the_same_steps():
-    states = [
-        run(SGLD(0.1, noise_estimate=estimate), NOISY, START, 3)
-        for estimate in forms(0.3).values()
-    ]
-    for state in states[1:]:
-        assert_same(state, states[0], rtol=1e-10, atol=1e-10)
-
-
-def test_one_mass_in_three_forms_makes_the_same_steps():
-    states = [
-        run(SGLD(0.1, noise_estimate=0.3, mass=mass), NOISY, START, 3)
-        for mass in forms(1.7).values()
-    ]
-    for state in states[1:]:
-        assert_same(state, states[0], rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.7])
-def test_a_mass_of_one_changes_nothing(temperature):
-    settings = dict(
-        temperature=temperature, noise_estimate=temperature * 0.2 * DIAGONAL
-    )
-    states = [
-        run(SGLD(0.1, mass=mass, **settings), NOISY, START, 3)
-        for mass in (1.0, 1, torch.ones(2, dtype=DOUBLE))
-    ]
-    for state in states:
-        expected = run(SGLD(0.1, **settings), NOISY, START, 3)
-        assert_same(state, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_zero_temperature_without_gradient_stays():

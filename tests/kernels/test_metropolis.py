@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from sgmc.checks import check_count, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels.metropolis import accept
 from sgmc.matrices import Matrix
@@ -20,7 +19,6 @@ from tests.fakes import (
 from tests.kernels.steps import (
     MASSES,
     START,
-    forms,
     full,
     normal,
     root,
@@ -82,12 +80,6 @@ def test_momenta_and_their_energy(form, generator):
     assert_covariance(many[None], full(mass))
 
 
-def test_kinetic_energy_of_one_mass_in_three_forms_is_the_same():
-    energies = [kinetic_energy(START, Matrix(mass)) for mass in forms(0.7).values()]
-    for energy in energies[1:]:
-        torch.testing.assert_close(energy, energies[0])
-
-
 def test_noise_has_the_shape_and_type_of_its_model_in_memory_of_its_own():
     expanded = torch.zeros(1, 3, dtype=DOUBLE).expand(5, 3)
     noise = normal_like(expanded, generator_of(1))
@@ -102,23 +94,3 @@ def test_noise_is_the_same_however_its_model_lies_in_memory():
         normal_like(columns, generator_of(1)),
         normal_like(torch.zeros(5, 3, dtype=DOUBLE), generator_of(1)),
     )
-
-
-@pytest.mark.parametrize("value", [0, -1.0, NAN, INF, "0.1", None, torch.tensor(0.1)])
-def test_what_is_not_a_positive_number_is_refused(value):
-    with pytest.raises(ValueError, match=r"^step_size\b.*positive"):
-        check_positive("step_size", value)
-
-
-@pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, "2", None])
-def test_what_is_no_count_is_refused(value):
-    with pytest.raises(
-        ValueError,
-        match=rf"^num_steps.*{value!r}$",
-    ):
-        check_count("num_steps", value)
-
-
-def test_good_values_pass():
-    check_positive("step_size", 1e-9)
-    check_count("num_steps", 1)

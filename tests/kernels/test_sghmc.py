@@ -203,17 +203,6 @@ def test_a_trajectory_is_a_pure_function_of_its_noise():
     assert_same(stepped[:2], ends[0], rtol=1e-12, atol=1e-12)
 
 
-def test_one_matrix_in_three_forms_makes_the_same_steps():
-    states = []
-    for friction, estimate, mass in itertools.product(
-        forms(2.0).values(), forms(0.3).values(), forms(0.7).values()
-    ):
-        states.append(run(SGHMC(0.1, friction, estimate, mass), NOISY, START, 3))
-    assert len(states) == 27
-    for state in states[1:]:
-        assert_same(state, states[0], rtol=1e-10, atol=1e-10)
-
-
 class Written(Potential):
     """A noisy gradient whose noise is a table, a row for every step of a run."""
 

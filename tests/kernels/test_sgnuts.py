@@ -358,57 +358,6 @@ def test_the_bias_of_energy_weights_does_not_vanish_with_the_step(generator):
         assert z[3] < -1.5 * z_bound(1), f"z = {z}"
 
 
-def energy_error(step_size, num_samples=30, **settings):
-    """Sample a standard normal law in four dimensions with gradient noise N(0, 1): the
-    error of E[θ²] = 1 and its standard error.
-    """
-    target = Gaussian.standard(4)
-    kernel = SGNUTS(step_size, friction=1.0, noise_estimate=0.5 * step_size, **settings)
-    start = target.exact_samples(4_000, torch.Generator().manual_seed(8))
-    draws = sample(
-        kernel,
-        NoisyGradient(target, 1.0),
-        start,
-        num_samples=num_samples,
-        warm_up=5,
-        seed=9,
-    )
-    mean, standard_error = draws.mean_and_standard_error(
-        lambda position: position.pow(2).mean(-1)
-    )
-    return float(mean) - 1, float(standard_error)
-
-
-@pytest.mark.slow
-def test_the_repaired_bias_falls_with_the_square_of_the_step():
-    """Half the step, a quarter of the bias: significantly less than a half of it, and
-    more than an eighth.
-    """
-    large, large_error = energy_error(1.0, num_samples=120)
-    small, small_error = energy_error(0.5, num_samples=120)
-    assert large < 0 and small < 0
-    for factor, sign in ((1 / 2, 1), (1 / 8, -1)):
-        z = (
-            sign
-            * (small - factor * large)
-            / math.hypot(small_error, factor * large_error)
-        )
-        assert z > z_bound(2), (
-            f"bias {large} ± {large_error} at the step 1, {small} ± {small_error} at "
-            "the step ½"
-        )
-
-
-@pytest.mark.slow
-def test_the_bias_of_drift_and_kick_is_larger_and_that_of_energy_weights_stays():
-    repaired, error = energy_error(0.25)
-    assert abs(repaired) < 0.02
-    assert energy_error(0.25, integrator="drift_kick")[0] > 0.05 + 4 * error
-    assert energy_error(0.25, weights="energy")[0] < -0.2 - 4 * error
-    # half the step, about the same bias
-    assert energy_error(0.5, weights="energy")[0] > -0.4 + 4 * error
-
-
 # Minibatches
 
 

@@ -29,14 +29,12 @@ from torch.distributions import (
 from torch.nn import functional
 
 from sgmc import sample
-from sgmc.checkpoints import fingerprint
 from sgmc.door.starting import check_start
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.models import NamedPosterior, Parameters
 from sgmc.models.named import _beyond
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import differentiate
-from tests.checks import z_bound
 
 DOUBLE = torch.float64
 # All that biject_to of PyTorch knows, each with a shape.
@@ -185,23 +183,6 @@ def test_the_energy_is_the_one_by_hand(generator):
     torch.testing.assert_close(torch.cat(alone), gradient)
 
 
-@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
-def test_the_noise_estimate_is_the_covariance_on_average(kind, generator):
-    posterior = regression(generator, batch_size=3)
-    subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = (
-        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
-    )
-    gradients, variance = posterior.gradient_and_variance_given(position, subsets, kind)
-    covariance = gradients.T.cov(correction=0)
-    expected = {
-        "scalar": covariance.diagonal().mean()[None],
-        "diagonal": covariance.diagonal(),
-        "full": covariance,
-    }[kind]
-    torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
-
-
 def test_a_model_as_functions_is_the_model_as_a_class(generator):
     inputs, targets = (
         torch.randn(*shape, generator=generator, dtype=DOUBLE)
@@ -246,61 +227,6 @@ def test_three_lines_and_names_in_arviz(kernel, generator):
         "slope[0]",
         "shares[2]",
     }
-
-
-@pytest.mark.slow
-def test_nuts_without_data_worth_the_name_draws_the_prior(generator):
-    """One example without influence: what is drawn is the prior, so that a wrong
-    Jacobian shows (256 chains, independent).
-    """
-    posterior = NamedPosterior(
-        {"scale": (), "share": (), "matrix": (2, 2)},
-        lambda p: (
-            HalfNormal(2.0).log_prob(p["scale"])
-            + Uniform(0.0, 1.0).log_prob(p["share"])
-            + LKJCholesky(2, 1.0).log_prob(p["matrix"])
-        ),
-        lambda p, x: 0 * x,
-        (torch.zeros(1, dtype=DOUBLE),),
-        {
-            "scale": constraints.positive,
-            "share": constraints.unit_interval,
-            "matrix": constraints.corr_cholesky,
-        },
-    )
-    draws = sample(
-        NUTS(0.7),
-        posterior,
-        posterior.initial_position(256, generator),
-        30,
-        warm_up=20,
-        collect=posterior.named,
-    )
-    found = draws.samples
-    moments = {
-        "scale": (found["scale"].square(), 4.0),
-        "share": (found["share"].square(), 1 / 3),
-        # a correlation uniform on (−1, 1)
-        "matrix": (found["matrix"][..., 1, 0].square(), 1 / 3),
-    }
-    for values, expected in moments.values():
-        averages = values.mean(0)
-        z = (averages.mean() - expected) / (averages.std() / 16)
-        assert abs(float(z)) < z_bound(3)
-
-
-def test_told_apart_by_content(generator):
-    """A checkpoint must not take another model's run for its own."""
-
-    def make(std):
-        return NamedPosterior(
-            {"m": ()},
-            lambda p: Normal(0.0, std).log_prob(p["m"]),
-            lambda p, x: -((x - p["m"]) ** 2),
-            (torch.ones(3),),
-        )
-
-    assert fingerprint(make(1.0)) == fingerprint(make(1.0)) != fingerprint(make(2.0))
 
 
 def fine(**changes):

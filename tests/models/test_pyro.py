@@ -2,7 +2,6 @@
 the same model without Pyro.
 """
 
-import copy
 import importlib
 import itertools
 import sys
@@ -24,7 +23,6 @@ from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.minibatches import Passes
-from sgmc.models import control_variates
 from sgmc.models.pyro_model import PyroPosterior
 from sgmc.posteriors import NetworkPosterior
 from sgmc.tuning import adapt
@@ -139,24 +137,6 @@ def test_the_mean_over_all_minibatches_is_the_gradient(data, generator):
     torch.testing.assert_close(
         posterior.gradient(position[:1]), posterior.full().gradient(position[:1])
     )
-
-
-@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
-def test_the_noise_estimate_is_the_covariance_on_average(kind, data, generator):
-    posterior = PyroPosterior(hierarchy, *data)
-    subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = (
-        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
-    )
-    gradients, variance = posterior.gradient_and_variance_given(position, subsets, kind)
-    torch.testing.assert_close(gradients, posterior.gradient_given(position, subsets))
-    covariance = gradients.T.cov(correction=0)
-    expected = {
-        "scalar": covariance.diagonal().mean()[None],
-        "diagonal": covariance.diagonal(),
-        "full": covariance,
-    }[kind]
-    torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_chains_together_are_chains_alone_and_see_their_own_minibatches(
@@ -584,18 +564,6 @@ def test_data_shorter_than_their_plate_and_keywords():
     )
 
 
-def test_control_variates(data, generator):
-    posterior = PyroPosterior(hierarchy, *data)
-    position = posterior.initial_position(3, generator)
-    calm = control_variates(posterior, position[0])
-    torch.testing.assert_close(calm.gradient(position), posterior.gradient(position))
-    indices = torch.tensor([[0, 1, 2]])
-    # no noise here
-    torch.testing.assert_close(
-        calm.gradient_given(position[:1], indices), posterior.gradient(position[:1])
-    )
-
-
 def test_global_randomness_and_settings_are_left_alone(data, generator):
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -638,20 +606,6 @@ def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
         match="pip install pyro-ppl",
     ):
         importlib.import_module("sgmc.models.pyro_model")
-
-
-def test_told_apart_by_content(data):
-    other = (*data[:2], data[2] + 1)
-    assert fingerprint(PyroPosterior(hierarchy, *data)) == fingerprint(
-        PyroPosterior(hierarchy, *data)
-    )
-    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(
-        PyroPosterior(hierarchy, *other)
-    )
-    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(
-        PyroPosterior(hierarchy, *data).full()
-    )
-    copy.copy(PyroPosterior(hierarchy, *data))
 
 
 def local():

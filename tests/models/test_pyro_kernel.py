@@ -12,12 +12,8 @@ import pyro.distributions as dist
 import pytest
 import torch
 from pyro.infer import MCMC, Predictive
-from scipy.linalg import solve_discrete_lyapunov
-from scipy.special import stdtrit
-from torch.distributions import Dirichlet, HalfNormal, Normal
 
 from sgmc import models, sample
-from sgmc.diagnostics import mean_and_error
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.models import PyroKernel, PyroPosterior
@@ -130,77 +126,6 @@ def conjugate(x, n=None):
         pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
 
 
-def assert_means(statistics, tests):
-    """Compare means of statistics ``(num_samples, chains)`` with what they should be, by
-    t-tests whose errors come from stretches of the chains; one in ten thousand times
-    some number of the file is told though all are right.
-    """
-    for values, expected in statistics:
-        mean, error, freedom = mean_and_error(values)
-        bound = -stdtrit(freedom, 1e-4 / (2 * tests))
-        assert abs(mean - expected) < bound * error, (mean, expected, error)
-
-
-TESTS = 2 + 6 + 3
-
-
-@pytest.mark.slow
-def test_sghmc_on_minibatches_has_the_law_of_its_recursion():
-    """On a Gaussian SGHMC is a linear recursion, whose law has the noise of the
-    minibatches in it: sharper than the posterior, which it is compared with, too.
-    """
-    N, n, e, C = len(X), 2, 0.06, 4.0
-    precision = 1 / 0.5**2 + N
-    noise = N**2 / n * X.var() * (1 - n / N)  # without replacement
-    drift = torch.tensor([[1.0, e], [-e * precision, 1 - e * C - e**2 * precision]])
-    kick = torch.tensor([[0.0, 0.0], [0.0, 2 * C * e + e**2 * float(noise)]])
-    law = solve_discrete_lyapunov(drift.numpy(), kick.numpy())
-    assert law[0, 0] > 1.2 / precision  # the noise is seen
-    mcmc = run(
-        SGHMC(e, C, num_steps=8),
-        conjugate,
-        X,
-        n,
-        seed=1,
-        chains=4,
-        num_samples=100,
-        warmup_steps=10,
-    )
-    values = mcmc.get_samples(group_by_chain=True)["mean"].T
-    centre = float(X.sum() / precision)
-    assert_means(
-        [(values, centre), ((values - centre).square(), law[0, 0])],
-        TESTS,
-    )
-
-
-def multinomial(counts):
-    shares = pyro.sample("shares", dist.Dirichlet(torch.tensor([1.0, 2.0, 3.0])))
-    pyro.sample("counts", dist.Multinomial(int(counts.sum()), shares), obs=counts)
-
-
-@pytest.mark.slow
-def test_a_simplex_has_its_exact_moments():
-    counts = torch.tensor([4.0, 0.0, 2.0])
-    mcmc = run(
-        HMC(0.4, 4, jitter=0.5),
-        multinomial,
-        counts,
-        chains=4,
-        num_samples=80,
-        warmup_steps=10,
-    )
-    values = mcmc.get_samples(group_by_chain=True)["shares"].transpose(0, 1)
-    torch.testing.assert_close(values.sum(-1), torch.ones(80, 4))
-    law = Dirichlet(counts + torch.tensor([1.0, 2.0, 3.0]))
-    centred = (values - law.mean).square()
-    assert_means(
-        [(values[..., k], float(law.mean[k])) for k in range(3)]
-        + [(centred[..., k], float(law.variance[k])) for k in range(3)],
-        TESTS,
-    )
-
-
 EFFECT = torch.tensor([28.0, 8, -3, 7, -1, 1, 18, 12], dtype=DOUBLE)
 ERROR = torch.tensor([15.0, 10, 16, 11, 9, 11, 10, 18], dtype=DOUBLE)
 
@@ -213,37 +138,6 @@ def schools(effect, error):
     theta = pyro.deterministic("theta", mean + spread * deviation)
     with pyro.plate("data", 8):
         pyro.sample("effect", dist.Normal(theta, error), obs=effect)
-
-
-def moments_of_schools():
-    """E[mean], E[log spread] and E[theta₀] by quadrature, the effects integrated out."""
-    mean = torch.linspace(-25.0, 30.0, 551)[:, None, None]
-    spread = torch.linspace(-12.0, 4.0, 801).exp()[:, None]  # the last axis: schools
-    law = Normal(mean, (ERROR**2 + spread**2).sqrt()).log_prob(EFFECT).sum(-1)
-    prior = Normal(0.0, 5.0).log_prob(mean) + HalfNormal(5.0).log_prob(spread)
-    weight = (law + (prior + spread.log())[..., 0]).flatten().softmax(0).view(law.shape)
-    share = (spread**2 / (spread**2 + ERROR[0] ** 2))[..., 0]
-    theta = mean[..., 0] + share * (EFFECT[0] - mean[..., 0])
-    values = mean[..., 0], spread.log()[..., 0], theta
-    return [float((weight * value).sum()) for value in values]
-
-
-@pytest.mark.slow
-def test_a_hierarchy_has_its_exact_moments():
-    mcmc = run(
-        HMC(0.4, 4, jitter=0.5),
-        schools,
-        EFFECT,
-        ERROR,
-        chains=4,
-        num_samples=120,
-        warmup_steps=20,
-    )
-    found = mcmc.get_samples(group_by_chain=True)
-    values = found["mean"], found["spread"].log(), found["theta"][..., 0]
-    assert_means(
-        [(v.T, e) for v, e in zip(values, moments_of_schools(), strict=True)], TESTS
-    )
 
 
 @short

@@ -14,8 +14,8 @@ from sgmc.minibatches import Passes
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import LogisticRegression
-from sgmc.splittings import LinearChain, flows, langevin_chain, linear_chain
-from sgmc.targets import Gaussian, NoisyGradient
+from sgmc.splittings import flows, langevin_chain, linear_chain
+from sgmc.targets import Gaussian
 from tests.checks import assert_covariance
 from tests.fakes import (
     DOUBLE,
@@ -264,30 +264,6 @@ def test_sgld_has_at_every_phase_the_law_of_its_linear_chains():
     assert_phases(Cyclical(SGLD, 0.4, LAW_LENGTH, LAW_DRAWS), steps)
 
 
-def test_sgld_with_an_estimate_that_follows_the_step_size_has_its_law():
-    """B̂ = ½ηV at every step, as the published experiment with 25 modes has it: all
-    noise of a step is then N(0, 2η).
-    """
-    steps = [
-        langevin_chain(
-            TARGET.precision,
-            rate(j, 0.4, LAW_LENGTH),
-            NOISE,
-            0.5 * rate(j, 0.4, LAW_LENGTH) * NOISE,
-        )
-        for j in range(LAW_LENGTH)
-    ]
-    assert_phases(
-        Cyclical(
-            lambda rate: SGLD(rate, noise_estimate=0.5 * rate * NOISE),
-            0.4,
-            LAW_LENGTH,
-            LAW_DRAWS,
-        ),
-        steps,
-    )
-
-
 def sghmc_steps(high=0.4, length=LAW_LENGTH, decay=0.3):
     epsilons = [math.sqrt(rate(j, high, length)) for j in range(length)]
     return [
@@ -300,57 +276,6 @@ def test_sghmc_has_at_every_phase_the_law_of_its_linear_chains():
     assert_phases(
         Cyclical(momentum_kernel, 0.4, LAW_LENGTH, LAW_DRAWS), sghmc_steps()[0]
     )
-
-
-def test_a_velocity_kept_while_the_step_size_falls_makes_other_draws():
-    """With v = εr kept, r is multiplied by the ratio of the step sizes after each step;
-    the kernel's draws do not have that law.
-    """
-    steps, epsilons = sghmc_steps()
-    kept = []
-    for j, step in enumerate(steps):
-        scale = torch.diag(
-            torch.tensor(
-                [1.0, 1.0, *[epsilons[j] / epsilons[(j + 1) % LAW_LENGTH]] * 2],
-                dtype=DOUBLE,
-            )
-        )
-        kept.append(step.then(LinearChain(scale, torch.zeros(4, 4, dtype=DOUBLE))))
-    start = torch.zeros(4_000, 2, dtype=DOUBLE)
-    kernel = Cyclical(momentum_kernel, 0.4, LAW_LENGTH, LAW_DRAWS)
-    draws = sample(
-        kernel, NOISY, start, num_samples=4 * LAW_DRAWS, warm_up=6 * LAW_DRAWS, seed=4
-    ).samples
-    assert torch.allclose(phase_laws(steps, 20), phase_laws(sghmc_steps()[0], 20))
-    with pytest.raises(AssertionError, match="z ="):
-        assert_covariance(draws[1::LAW_DRAWS], phase_laws(kept, 20))
-
-
-def test_a_step_size_that_is_unstable_for_a_while_leaves_a_stationary_law():
-    """η = 0.07 exceeds 2σ² = 0.06, but over the whole of a cycle the product of the
-    steps contracts.
-    """
-    target, length = Gaussian(0.03 * torch.eye(1, dtype=DOUBLE)), 60
-    steps = [
-        langevin_chain(
-            target.precision, rate(j, 0.07, length), 1.0, rate(j, 0.07, length) / 2
-        )
-        for j in range(length)
-    ]
-    cycle = steps[0]
-    for step in steps[1:]:
-        cycle = cycle.then(step)
-    kernel = Cyclical(lambda rate: SGLD(rate, noise_estimate=rate / 2), 0.07, length)
-    draws = sample(
-        kernel,
-        NoisyGradient(target, 1.0),
-        torch.zeros(4_000, 1, dtype=DOUBLE),
-        num_samples=10,
-        warm_up=10,
-        seed=1,
-    )
-    assert abs(steps[0].transition) > 1
-    assert_covariance(draws.samples, cycle.stationary_covariance())
 
 
 def test_statistics_tell_cycle_draw_and_step_size():

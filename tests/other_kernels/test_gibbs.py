@@ -16,7 +16,7 @@ from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
-from sgmc.posteriors import Gaussian, Likelihood
+from sgmc.posteriors import Gaussian
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell
 from tests.checks import z_bound
@@ -89,64 +89,7 @@ def test_every_chain_draws_from_the_law_given_its_own_weights(generator):
         )
 
 
-def prior_draws(target, chains, generator):
-    """Draw precisions from Gamma(a, b), and weights given them."""
-    shape, rate = target.hyperprior
-    precisions = {
-        name: torch._standard_gamma(
-            torch.full((chains,), shape, dtype=DOUBLE), generator
-        )
-        / rate
-        for name in target.shapes
-    }
-    noise = torch.randn(chains, target.dim, generator=generator, dtype=DOUBLE)
-    pieces = [
-        x * precisions[name][:, None] ** -0.5
-        for name, x in target.parameters_of(noise).items()
-    ]
-    return precisions, torch.cat(pieces, 1)
-
-
-def moments_of(precisions):
-    values = torch.stack(list(precisions.values()), -1)
-    return torch.cat([values, values.log()], -1)
-
-
-def expected_moments(shape, rate, number):
-    return torch.tensor(
-        [shape / rate] * number
-        + [float(torch.digamma(torch.tensor(shape))) - math.log(rate)] * number,
-        dtype=DOUBLE,
-    )
-
-
-def test_weights_and_precisions_drawn_in_turn_keep_their_joint_law(generator):
-    """Gibbs between exact draws of w | λ and λ | w, without data, leaves λ ~ Gamma(a,
-    b), with E[λ] = a/b and E[log λ] = ψ(a) − log b.
-    """
-    target, chains = posterior(hyperprior=(3.0, 2.0)), 6_000
-    precisions, _ = prior_draws(target, chains, generator)
-    for _ in range(3):
-        noise = torch.randn(chains, target.dim, generator=generator, dtype=DOUBLE)
-        position = torch.cat(
-            [
-                x * precisions[name][:, None] ** -0.5
-                for name, x in target.parameters_of(noise).items()
-            ],
-            1,
-        )
-        precisions = target.draw_hyperparameters(position, generator)
-    assert_normal(z_of(moments_of(precisions), expected_moments(3.0, 2.0, 4)))
-
-
 # The kernel
-
-
-class Silent(Likelihood):
-    """Data that say nothing."""
-
-    def log_density(self, outputs, targets):
-        return 0 * outputs.sum(-1)
 
 
 KERNELS = {
@@ -156,36 +99,6 @@ KERNELS = {
     "naive SGHMC with correction": NaiveSGHMC(0.5, 3, metropolis=True),
     "several steps": HMC(0.5, 2, jitter=0.5, refreshment=0.7),
 }
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_the_kernel_keeps_the_joint_law_of_weights_and_precisions(name, generator):
-    """Without data, from exact draws of the joint law: many chains keep E[λ], E[log λ]
-    and E[λw²] = 1.
-    """
-    inputs, targets = torch.zeros(3, 1, dtype=DOUBLE), torch.zeros(3, dtype=DOUBLE)
-    target = HierarchicalNetwork(
-        nn.Linear(1, 2).double(),
-        inputs,
-        targets,
-        likelihood=Silent(),
-        hyperprior=(3.0, 2.0),
-    )
-    chains = 4_000
-    precisions, position = prior_draws(target, chains, generator)
-    kernel = Gibbs(KERNELS[name], num_steps=2 if name == "several steps" else 1)
-    draws = sample(
-        kernel, target.given(precisions), position, num_samples=1, warm_up=5, seed=3
-    )
-    drawn = draws.statistics["hyperparameters"][0]
-    assert_normal(
-        z_of(torch.cat([drawn, drawn.log()], -1), expected_moments(3.0, 2.0, 2))
-    )
-    squares = torch.stack(
-        [x.square().mean(-1) for x in target.parameters_of(draws.samples[0]).values()],
-        -1,
-    )
-    assert_normal(z_of(drawn * squares, torch.ones(2, dtype=DOUBLE)))
 
 
 def one_weight(hyperprior=(2.0, 1.0)):

@@ -10,7 +10,6 @@ import torch
 from scipy.linalg import expm
 
 from booklib.rivals import ubu as rival
-from booklib.rivals.euler import explicit_euler, symplectic_euler
 from booklib.rivals.ubu import Free, ubu
 from sgmc.integrators import leapfrog
 from sgmc.matrices import Matrix
@@ -555,28 +554,6 @@ def test_sgld_by_hand(mass, estimate, temperature):
     )
 
 
-@pytest.mark.parametrize("mass", MASSES)
-def test_a_mass_and_the_right_estimate_leave_the_error_of_the_step_alone(mass):
-    """With B̂ = ½ηV the law solves (M − ½ηA)ΣA + AΣ(M − ½ηA) = 2M, whatever V is; and
-    B̂ = ½η(V + A) makes it A⁻¹ at any stable step.
-    """
-    mass, step_size = MASSES[mass], 0.2
-    law = [
-        linear_chain(
-            flows.sgld(step_size, step_size / 2 * noise, 1.0, mass), PRECISION, noise
-        )
-        for noise in (NOISE, 0.1 * NOISE)
-    ]
-    torch.testing.assert_close(
-        law[0].stationary_covariance(), law[1].stationary_covariance(), **CLOSE
-    )
-    both = flows.sgld(step_size, step_size / 2 * (0.1 * NOISE + PRECISION), 1.0, mass)
-    covariance = linear_chain(both, PRECISION, 0.1 * NOISE).stationary_covariance()
-    torch.testing.assert_close(
-        covariance, torch.linalg.inv(PRECISION), rtol=1e-10, atol=1e-10
-    )
-
-
 @pytest.mark.parametrize("num_steps", [1, 2, 5])
 @pytest.mark.parametrize("mass", MASSES)
 def test_leapfrog_trajectories_by_hand(mass, num_steps):
@@ -598,26 +575,6 @@ def test_leapfrog_trajectories_by_hand(mass, num_steps):
     assert not chain.noise_covariance.any()
 
 
-@pytest.mark.parametrize("mass", MASSES)
-def test_the_integrators_are_lists_of_flows(mass):
-    mass, start = MASSES[mass], torch.eye(4, dtype=DOUBLE)
-    pieces = [Drift(0.3, mass), Kick(0.3)]
-    for integrator, splitting in (
-        (symplectic_euler, pieces),
-        (explicit_euler, [AtOnce(pieces)]),
-    ):
-        ends = integrator(
-            lambda position: position @ PRECISION,
-            start[:, :2],
-            start[:, 2:],
-            0.3,
-            4,
-            mass,
-        )
-        transition = linear_chain(splitting, PRECISION).power(4).transition
-        torch.testing.assert_close(transition, torch.cat(ends, -1).T, **CLOSE)
-
-
 @pytest.mark.parametrize("temperature", TEMPERATURES)
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("friction", FRICTIONS)
@@ -635,49 +592,6 @@ def test_splittings_with_a_thermostat_by_hand(friction, mass, temperature):
 
 
 # What their laws are
-
-
-@pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize("mass", MASSES)
-@pytest.mark.parametrize("friction", FRICTIONS)
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_baoab_and_obabo_have_known_laws_at_any_stable_step(
-    share, friction, mass, temperature
-):
-    """On a Gaussian the law of BAOAB is N(0, TA⁻¹) × N(0, T(M − ¼ε²A)): its positions
-    are exact, for matrices that do not commute too.
-
-    Half a kick and half a drift make of it a law in which the momentum N(0, TM) is
-    independent of the position, which the thermostat keeps, and the way back is the
-    mirror image. OBABO's is N(0, T(A − ¼ε²AM⁻¹A)⁻¹) × N(0, TM), which leapfrog keeps.
-    Steps are given as a share of 2/ω, where leapfrog becomes unstable."""
-    friction, mass = FRICTIONS[friction], MASSES[mass]
-    largest = (
-        torch.linalg.eigvals(torch.linalg.inv(full(mass)) @ PRECISION).real.max().sqrt()
-    )
-    step_size = float(share * 2 / largest)
-    quarter = step_size**2 / 4
-    baoab = torch.block_diag(
-        torch.linalg.inv(PRECISION), full(mass) - quarter * PRECISION
-    )
-    shadow = PRECISION - quarter * PRECISION @ torch.linalg.inv(full(mass)) @ PRECISION
-    obabo = torch.block_diag(torch.linalg.inv(shadow), full(mass))
-    for maker, law in ((flows.baoab, baoab), (flows.obabo, obabo)):
-        chain = linear_chain(maker(step_size, friction, mass, temperature), PRECISION)
-        # Solving for the law loses digits as the step nears its bound, where 1 −
-        # |eigenvalue| is small.
-        torch.testing.assert_close(
-            chain.stationary_covariance(), temperature * law, rtol=1e-10, atol=1e-10
-        )
-        kept = (
-            chain.transition @ (temperature * law) @ chain.transition.T
-            + chain.noise_covariance
-        )
-        torch.testing.assert_close(kept, temperature * law, **CLOSE)
-        with pytest.raises(ValueError, match="no stationary law"):
-            linear_chain(
-                maker(step_size / share * 1.01, friction, mass, temperature), PRECISION
-            ).stationary_covariance()
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -710,87 +624,6 @@ def test_the_palindromic_step_with_the_right_estimate_has_a_known_law_at_any_sta
     torch.testing.assert_close(
         chain.stationary_covariance(), law, rtol=1e-10, atol=1e-10
     )
-
-
-def error(splitting, temperature=1.0, noise=0.0):
-    """Compare the positions' law with that of the target exp(−U/T)."""
-    exact = temperature * torch.linalg.inv(PRECISION)
-    return (
-        linear_chain(splitting, PRECISION, noise).stationary_covariance()[:2, :2]
-        - exact
-    ).norm()
-
-
-ORDERS = {
-    "UBU": (
-        lambda step: ubu(step, FRICTIONS["diagonal"], DIAGONAL, 0.5),
-        2,
-        0.5,
-        0.0,
-    ),
-    "UBU, numbers": (lambda step: ubu(step, 1.3, 1.7), 2, 1.0, 0.0),
-    "OBABO": (
-        lambda step: flows.obabo(step, FULL_FRICTION, FULL_MASS, 0.5),
-        2,
-        0.5,
-        0.0,
-    ),
-    "palindromic, no estimate": (
-        lambda step: flows.palindromic(step, FULL_FRICTION, 0.0, FULL_MASS),
-        1,
-        1.0,
-        NOISE,
-    ),
-    "SGHMC": (
-        lambda step: flows.sghmc(
-            step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS, 0.5
-        ),
-        2,
-        0.5,
-        NOISE,
-    ),
-    "SGHMC, no estimate": (
-        lambda step: flows.sghmc(step, FULL_FRICTION, 0.0, FULL_MASS),
-        1,
-        1.0,
-        NOISE,
-    ),
-    "explicit Euler": (
-        lambda step: flows.explicit_euler_sghmc(
-            step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS
-        ),
-        1,
-        1.0,
-        NOISE,
-    ),
-    "SGLD": (lambda step: flows.sgld(step, 0.5 * step * NOISE), 1, 1.0, NOISE),
-    "SGLD with a mass": (
-        lambda step: flows.sgld(step, 0.5 * step * NOISE, 0.5, FULL_MASS),
-        1,
-        0.5,
-        NOISE,
-    ),
-    "BAOAB, noise not accounted for": (
-        lambda step: flows.baoab(step, FULL_FRICTION, FULL_MASS),
-        1,
-        1.0,
-        NOISE,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ORDERS)
-def test_order_of_the_error_of_the_law(name):
-    """Half the step divides the error by 2^order: log₂ of the ratio is the order up to
-    O(ε), which half the step halves too.
-    """
-    maker, order, temperature, noise = ORDERS[name]
-    errors = torch.stack(
-        [error(maker(step), temperature, noise) for step in (1 / 64, 1 / 128, 1 / 256)]
-    )
-    assert errors.min() > 1e-8  # far above rounding
-    away = ((errors[:-1] / errors[1:]).log2() - order).abs()
-    assert away[1] < 4 / 128 and away[1] < 0.7 * away[0]
 
 
 # What is refused

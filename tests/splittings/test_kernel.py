@@ -80,27 +80,6 @@ def test_the_step_of_sghmc_is_its_splitting(temperature, friction, mass, potenti
     assert info.num_gradients == other_info.num_gradients == 3
 
 
-def test_several_steps_of_sghmc_are_as_many_of_its_splitting():
-    """With nothing to inject no block of noise has another order, and the minibatches
-    go by the number of the step.
-    """
-    settings = dict(friction=FRICTION, noise_estimate=FRICTION, mass=FULL)
-    kernel, potential = SGHMC(0.1, num_steps=4, **settings), logistic(7)
-    state = run(kernel, potential, START, 3)
-    other = SplittingState(
-        START.clone(), kernel.init(potential, START, generator_of(0)).momentum, 0
-    )
-    # minibatches go by the seed too
-    splitting, generator = (
-        Splitting(flows.sghmc(0.1, **settings), num_steps=4),
-        generator_of(0),
-    )
-    for _ in range(3):
-        other, info = splitting.step(potential, other, generator)
-    assert_same(state[:3], other, **CLOSE)
-    assert info.num_gradients == 12
-
-
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize(
     "estimate",

@@ -7,10 +7,8 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels import HMC, SGHMC, SGLD
+from sgmc.kernels import HMC
 from sgmc.kernels.hmc import HMCState
-from sgmc.kernels.langevin import SGLDState
-from sgmc.kernels.sghmc import SGHMCState
 from sgmc.splittings import (
     LinearChain,
     langevin_chain,
@@ -36,35 +34,6 @@ def one_dimensional(precision):
 def columns(state):
     """Write the images of the axes as the columns of a transition."""
     return torch.cat([state.position, state.momentum], -1).T
-
-
-@pytest.mark.parametrize(
-    "mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
-)
-def test_transition_of_sgld_is_its_step_without_noise(mass):
-    state, _ = SGLD(0.1, temperature=0.0, mass=mass).step(
-        TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR
-    )
-    torch.testing.assert_close(
-        langevin_chain(TARGET.precision, 0.1, mass=mass).transition, state.position.T
-    )
-
-
-@pytest.mark.parametrize(
-    "mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
-)
-@pytest.mark.parametrize(
-    "friction", [2.0, 2 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"]
-)
-def test_transition_of_sghmc_is_its_step_without_noise(friction, mass):
-    kernel = SGHMC(0.2, friction, mass=mass, temperature=0.0)
-    state, _ = kernel.step(
-        TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR
-    )
-    torch.testing.assert_close(
-        sghmc_chain(TARGET.precision, 0.2, friction, mass=mass).transition,
-        columns(state),
-    )
 
 
 @pytest.mark.parametrize(
@@ -169,49 +138,6 @@ def test_stationary_covariance_is_left_where_it_is():
     )
     # from any start
     torch.testing.assert_close(chain.power(2_000).noise_covariance, covariance)
-
-
-def test_with_the_right_estimate_and_small_steps_the_target_is_left():
-    covariance = sghmc_chain(
-        TARGET.precision, 1e-4, 2.0, FULL, 0.5e-4 * FULL, DIAGONAL
-    ).stationary_covariance()
-    torch.testing.assert_close(covariance[:2, :2], TARGET.covariance, rtol=1e-3, atol=0)
-    torch.testing.assert_close(
-        covariance[2:, 2:], torch.diag(DIAGONAL), rtol=1e-3, atol=1e-3
-    )
-
-
-def test_which_noise_keeps_which_covariance():
-    """Matrices that do not commute, a step that is not small, and W that is neither of
-    the two corollaries.
-    """
-    generator = torch.Generator().manual_seed(5)
-    root = torch.randn(4, 3, 3, generator=generator, dtype=torch.float64)
-    one = torch.eye(3, dtype=torch.float64)
-    precision, friction, mass, _ = root @ root.mT / 3 + 0.5 * one
-    step_size = 0.3
-    lighter = mass - step_size / 2 * friction
-    narrow = lighter - step_size**2 / 4 * precision  # N
-    inverse = torch.linalg.inv(lighter)
-    velocity = (
-        inverse + 0.1 * inverse @ precision @ inverse
-    )  # W, so that X is symmetric
-    position = torch.linalg.solve(precision, lighter @ velocity)  # X
-    assert torch.allclose(position, position.mT)
-    injected = friction @ velocity @ narrow
-    noise = step_size * (injected + injected.mT)  # S
-    step = sghmc_chain(precision, step_size, friction, mass=mass)
-    corner = slice(3, None)
-    chain = step._replace(noise_covariance=torch.zeros_like(step.noise_covariance))
-    chain.noise_covariance[corner, corner] = noise
-    covariance = chain.stationary_covariance()
-    between = -step_size / 2 * velocity @ mass
-    for found, expected in (
-        (covariance[:3, :3], position),
-        (covariance[corner, corner], mass @ velocity @ mass),
-        (covariance[:3, corner], between),
-    ):
-        assert torch.allclose(found, expected, atol=1e-12)
 
 
 def test_moves_compose():

@@ -101,17 +101,14 @@ def test_anchors_move_the_prior_whether_its_slope_is_a_formula_or_not(
     a).
     """
     anchors = torch.tensor([[1.0], [-3.0]])
-    prior = dict(
-        log_prior=lambda position: -0.5 * position.square().sum(-1),
-        grad_log_prior=torch.neg,
-    )
-    for given in (prior, {"log_prior": prior["log_prior"]}):
+    for formula in (torch.neg, None):
         posterior = Posterior(
+            log_prior=lambda position: -0.5 * position.square().sum(-1),
             log_likelihood=lambda position, x: -0.5 * (x - position).square(),
             data=(torch.ones(1),),
             dim=1,
-            **given,
         )
+        posterior.grad_log_prior = formula
         draws = ensemble(
             posterior, anchors, anchors=anchors, num_steps=1000, learning_rate=0.05
         )
