@@ -36,7 +36,6 @@ from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
-from booklib.rivals.ubu import ubu
 from booklib.scores.diagnostics import expectation
 from sgmc import sample
 from sgmc.kernels import SGHMC
@@ -190,7 +189,7 @@ claim(
 # The letters name the lists.
 # *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias of order $\varepsilon^2$ on a Gaussian.
 #
-# ```{literalinclude} ../../booklib/rivals/ubu.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: ubu
 # ```
@@ -213,7 +212,7 @@ def baoa(step_size, friction):
     return [flows.Kick(step_size), drift, friction_and_noise, drift]
 
 
-splittings = {"Algorithm 2": flows.sghmc, "BAOAB": baoa, "UBU": ubu}
+splittings = {"Algorithm 2": flows.sghmc, "BAOAB": baoa, "UBU": flows.ubu}
 
 
 def exact_variance(name, step_size, noise_variance=0.0):

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from booklib.conformance.thermostat import mean_field_variance
 from booklib.conformance.verdicts import Laws, Problem
-from booklib.rivals.ubu import ubu
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
 
@@ -145,7 +144,7 @@ def _splitting(name: str) -> Callable[[dict, Problem], Laws]:
         maker = {
             "BAOAB": flows.baoab,
             "OBABO": flows.obabo,
-            "UBU": ubu,
+            "UBU": flows.ubu,
             "palindromic": flows.palindromic,
             "explicit Euler": flows.explicit_euler_sghmc,
         }[name]

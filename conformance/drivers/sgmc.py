@@ -9,7 +9,6 @@ import torch
 from torch import Generator
 
 import sgmc
-from booklib.rivals.ubu import ubu
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
@@ -32,11 +31,11 @@ SAMPLERS = {
     "SGLD": ("kernels/langevin.py", 30),
     "SGHMC": ("kernels/sghmc.py", 40),
     "CompiledSGHMC": ("compiled/sghmc.py", 12),
-    "BAOAB": ("splittings/flows.py", 307),
-    "OBABO": ("splittings/flows.py", 321),
-    "UBU": ("../booklib/rivals/ubu.py", 15),
-    "palindromic": ("splittings/flows.py", 284),
-    "explicit Euler": ("splittings/flows.py", 277),
+    "BAOAB": ("splittings/flows.py", 368),
+    "OBABO": ("splittings/flows.py", 382),
+    "UBU": ("splittings/flows.py", 395),
+    "palindromic": ("splittings/flows.py", 345),
+    "explicit Euler": ("splittings/flows.py", 338),
     "NaiveSGHMC": ("kernels/naive_sghmc.py", 17),
     "HMC": ("kernels/hmc.py", 35),
     "NUTS": ("kernels/nuts.py", 42),
@@ -49,7 +48,7 @@ SAMPLERS = {
 LISTS = {
     "BAOAB": flows.baoab,
     "OBABO": flows.obabo,
-    "UBU": ubu,
+    "UBU": flows.ubu,
     "palindromic": flows.palindromic,
     "explicit Euler": flows.explicit_euler_sghmc,
 }

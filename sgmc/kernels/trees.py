@@ -33,16 +33,6 @@ class Span(NamedTuple):
     total: Tensor  #: ρ, the sum of all its momenta, (chains, dim)
 
 
-class Branch(NamedTuple):
-    """The half of a tree that is new."""
-
-    end: Point  #: its last state
-    chosen: Point  #: drawn from its states by their weights
-    log_weight: Tensor  #: logarithm of the sum of its weights, (chains,)
-    span: Span  #: its ends and the sum of its momenta
-    not_turning: Tensor  #: whether it neither turned nor diverged, (chains,) bool
-
-
 class Tree(NamedTuple):
     """A finished tree."""
 
@@ -95,19 +85,20 @@ def grow_tree(
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
         size = 2**doubling
-        branch = grow_branch(near, forward, inverse_mass, size, growing, *settings)
-        growing = branch.not_turning
+        end, new, new_weight, span, growing = grow_branch(
+            near, forward, inverse_mass, size, growing, *settings
+        )
         if not growing.any():
             break
         depth += growing
         log_uniform = uniforms[doubling].log()
-        moves = growing & (log_uniform < branch.log_weight - log_weight)
-        chosen = choose(moves, branch.chosen, chosen)
-        log_weight = torch.logaddexp(log_weight, branch.log_weight)
+        moves = growing & (log_uniform < new_weight - log_weight)
+        chosen = choose(moves, new, chosen)
+        log_weight = torch.logaddexp(log_weight, new_weight)
 
         old = Span(-far.momentum, near.momentum, total)
-        whole, not_turning = join(old, branch.span, inverse_mass)
-        near, total, growing = branch.end, whole.total, growing & not_turning
+        whole, not_turning = join(old, span, inverse_mass)
+        near, total, growing = end, whole.total, growing & not_turning
         if not growing.any():
             break
     taken, log_weights = (torch.stack(x) for x in zip(*steps, strict=True))
@@ -126,14 +117,20 @@ def grow_branch(
     generator: Generator,
     max_error: float,
     steps: list[tuple[Tensor, Tensor]],
-) -> Branch:
+) -> tuple[Point, Point, Tensor, Span, Tensor]:
     """Take ``num_states`` steps from the end ``near`` of a path, check all sub-trees
     for U-turns, and choose one of the new states.
 
     The choice is multinomial: a new state replaces the choice so far with its share of
     the sum of the weights so far. Complete sub-trees are kept on a stack, the largest
     at the bottom. As in counting in binary, two of one size are joined at once, so that
-    the stack is never higher than log₂(num_states) + 1."""
+    the stack is never higher than log₂(num_states) + 1.
+
+    Returns:
+        The last state, the chosen one, the logarithm of the sum of the weights
+        ``(chains,)``, the ends of the branch and the sum of its momenta, and whether it
+        neither turned nor diverged, ``(chains,)``.
+    """
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
     log_uniforms = uniform_like(log_weight, generator, num_states).log()
@@ -153,7 +150,7 @@ def grow_branch(
         spans.append(span)
         if not not_turning.any():
             break
-    return Branch(end, chosen, log_weight, spans[0], not_turning)
+    return end, chosen, log_weight, spans[0], not_turning
 
 
 def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:

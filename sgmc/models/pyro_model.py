@@ -189,7 +189,6 @@ def _look_at(trace) -> tuple[str | None, int, int | None, dict[str, tuple]]:
     it has no plate, and its sites, each with its unconstrained value; raise a
     ValueError if no sampler here supports the program.
     """
-    problems: dict[str, str] = {}  # by plate
     sizes: dict[str, tuple[int, int]] = {}  # of plates that show some examples, N and n
     observed, sites = set(), {}
     for name, node in trace.nodes.items():
@@ -203,24 +202,21 @@ def _look_at(trace) -> tuple[str | None, int, int | None, dict[str, tuple]]:
         if isinstance(law, _Subsample):
             if len(value) < law.size:
                 sizes[name] = law.size, len(value)
-            elif (law.subsample_size or 0) > law.size:
-                problems[name] = f"has a subsample_size of {law.subsample_size}"
             continue
         if node["type"] != "sample":
             continue
-        frames = node["cond_indep_stack"]
-        for frame in frames:
-            if frame.size < (frame.full_size or frame.size) and frame.name not in sizes:
-                problems[frame.name] = "was made outside of the program, or is hidden"
-        plates = [frame for frame in frames if frame.name in sizes]
+        stack = node["cond_indep_stack"]
+        plates = [x for x in stack if x.size < (x.full_size or x.size)]
         for frame in plates:
+            if frame.name not in sizes:
+                raise _plate_error(frame.name, "was made before, or is hidden")
             if not frame.vectorized:
-                problems[frame.name] = "is a loop over its examples"
+                raise _plate_error(frame.name, "is a loop over its examples")
         if node["is_observed"]:
             if not node["infer"].get("_deterministic"):
                 _check_observed(name, law, value)
                 observed.update(frame.name for frame in plates)
-        elif plates and not problems:
+        elif plates:
             raise ValueError(
                 f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
                 "a part of its examples: a minibatch has a force on the values of its "
@@ -229,16 +225,13 @@ def _look_at(trace) -> tuple[str | None, int, int | None, dict[str, tuple]]:
             )
         else:
             sites[name] = value, _onto(name, law).inv(value)
-    for name in sizes:
-        if len(sizes) > 1:
-            problems[name] = f"is one of several that show some examples, {[*sizes]}"
-        elif name not in observed:
-            problems.setdefault(name, "shows some examples, and observes nothing")
-    for name, problem in problems.items():
-        raise _plate_error(name, problem)
     if not sites:
         raise ValueError("program has no sites to sample: there is no free pyro.sample")
     for name, (size, shown) in sizes.items():
+        if len(sizes) > 1:
+            raise _plate_error(name, f"is one of several such plates, {[*sizes]}")
+        if name not in observed:
+            raise _plate_error(name, "shows some examples, and observes nothing")
         return name, size, shown, sites
     return None, 1, None, sites
 

@@ -155,7 +155,7 @@ BOOKLIB = {
     "models": set(),
     "rivals": {"scores"},
     "runs": {"numbers", "scores", "data", "models"},
-    "conformance": {"rivals", "runs"},
+    "conformance": {"runs"},
 }
 # What lies above booklib, and imports from it.
 ABOVE_BOOKLIB = {"conformance", "experiments", "benchmarks", "tools", "tests"}

@@ -20,7 +20,6 @@ from nbclient import NotebookClient
 from torch import Tensor, nn
 
 from booklib.models.hierarchical import HierarchicalNetwork
-from booklib.rivals.ubu import ubu
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.door import running, sampling
@@ -32,7 +31,7 @@ from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting
-from sgmc.splittings.flows import baoab
+from sgmc.splittings.flows import baoab, ubu
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)

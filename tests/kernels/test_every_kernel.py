@@ -15,7 +15,6 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import sgmc
-from booklib.rivals.ubu import ubu
 from booklib.runs.plans import Nesterov
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
@@ -282,7 +281,7 @@ KERNELS = {
     "splitting, OBABO": listed(
         Splitting, dict(flows=flows.obabo(0.05, 10.0, 1.7), mass=1.7), gradients=6
     ),
-    "splitting, UBU": listed(Splitting, dict(flows=ubu(0.05, 10.0)), gradients=3),
+    "splitting, UBU": listed(Splitting, dict(flows=flows.ubu(0.05, 10.0)), gradients=3),
     "Nesterov": listed(
         Nesterov,
         dict(learning_rate=0.02, momentum_decay=0.3),

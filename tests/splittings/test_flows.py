@@ -9,8 +9,6 @@ import pytest
 import torch
 from scipy.linalg import expm
 
-from booklib.rivals import ubu as rival
-from booklib.rivals.ubu import Free, ubu
 from sgmc.integrators import leapfrog
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
@@ -18,6 +16,7 @@ from sgmc.splittings.flows import (
     AtOnce,
     Descent,
     Drift,
+    Free,
     Kick,
     MomentumMap,
     advance,
@@ -86,8 +85,7 @@ def moved(splitting, start, inputs=None):
     position, momentum = start[:2].T.clone(), start[2:].T.clone()
     numbers, root = Numbers(position, inputs), Matrix(NOISE).root.value
     with pytest.MonkeyPatch.context() as patch:
-        for module in (flows, rival):
-            patch.setattr(module, "normal_like", lambda *_: numbers.take())
+        patch.setattr(flows, "normal_like", lambda *_: numbers.take())
         advance(
             splitting,
             position,
@@ -175,7 +173,7 @@ PIECES = {
     "palindromic": flows.palindromic(0.2, FULL_FRICTION, 0.1 * FULL_MASS, FULL_MASS),
     "BAOAB": flows.baoab(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "OBABO": flows.obabo(0.2, FULL_FRICTION, FULL_MASS, 0.9),
-    "UBU": ubu(0.2, FRICTIONS["diagonal"], DIAGONAL, 0.9),
+    "UBU": flows.ubu(0.2, FRICTIONS["diagonal"], DIAGONAL, 0.9),
     "SGLD": flows.sgld(0.2, 0.1 * FULL_MASS, 0.9, FULL_FRICTION),
 }
 
@@ -205,7 +203,7 @@ def test_every_flow_and_every_splitting_is_among_those_tested():
     assert {name for name in makers if name[0] != "_"} == {
         "advance", "baoab",
         "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
-        "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld",
+        "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld", "ubu",
     }  # fmt: skip
 
 
@@ -379,7 +377,7 @@ def test_the_free_flow_keeps_its_digits_at_small_friction(friction):
 )
 def test_the_free_flow_refuses_what_it_has_no_formula_for(settings):
     with pytest.raises(ValueError, match=r"free flow.*positive"):
-        ubu(0.1, **settings)
+        flows.ubu(0.1, **settings)
 
 
 def test_flows_at_once_all_read_the_old_state():
@@ -583,7 +581,7 @@ def test_splittings_with_a_thermostat_by_hand(friction, mass, temperature):
     piece = pieces_by_hand(0.4, friction, mass, temperature)
     splittings = {flows.baoab: "B½ A½ O A½ B½", flows.obabo: "O½ B½ A B½ O½"}
     if full(friction) is not friction and full(mass) is not mass:
-        splittings[ubu] = "U½ B U½"
+        splittings[flows.ubu] = "U½ B U½"
     for maker, letters in splittings.items():
         assert_law(
             maker(0.4, friction, mass, temperature),
@@ -631,7 +629,7 @@ def test_the_palindromic_step_with_the_right_estimate_has_a_known_law_at_any_sta
 
 @pytest.mark.parametrize("settings", [dict(friction=-1.0), dict(friction=1.0, mass=0)])
 @pytest.mark.parametrize(
-    "maker", [flows.sghmc, flows.palindromic, flows.baoab, flows.obabo, ubu]
+    "maker", [flows.sghmc, flows.palindromic, flows.baoab, flows.obabo, flows.ubu]
 )
 def test_bad_frictions_and_masses_are_refused(maker, settings):
     """Whatever the splitting: otherwise its law is that of another one, or of none."""
@@ -649,7 +647,7 @@ REFUSED = [
     (lambda: flows.sgld(0.1, noise_estimate=2.0), r"friction.*noise_estimate.*-1\b"),
     (lambda: flows.sgld(math.nan), "step_size.*nan"),
     (lambda: flows.baoab(0.1, 1.0, temperature=-1.0), r"temperature.*-1\b"),
-    (lambda: ubu(0.1, 1.0, temperature=-1.0), r"temperature.*-1\b"),
+    (lambda: flows.ubu(0.1, 1.0, temperature=-1.0), r"temperature.*-1\b"),
     (lambda: flows.leapfrog(torch.tensor([0.1, 0.2])), r"\btime.*tensor"),
     (lambda: flows.leapfrog(0.1, 0), r"num_steps.*\b0\b"),
     (lambda: flows.refresh_flow(-1.0), r"\bmass.*positive"),

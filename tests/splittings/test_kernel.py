@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from booklib.rivals.ubu import ubu
 from sgmc.kernels import HMC, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.splittings import Splitting, flows
 from sgmc.splittings.kernel import SplittingState
@@ -221,7 +220,7 @@ def test_positions_keep_their_type(dtype):
         for maker in (
             flows.baoab,
             flows.obabo,
-            ubu,
+            flows.ubu,
             flows.sghmc,
             flows.palindromic,
         ):

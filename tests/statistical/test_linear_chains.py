@@ -7,7 +7,6 @@ discrete Lyapunov equation; false alarms: 1 in 10,000 for each test."""
 import pytest
 import torch
 
-from booklib.rivals.ubu import ubu
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.kernels.sghmc import SGHMCInfo
@@ -257,8 +256,8 @@ SPLITTINGS = {
     ),
     "OBABO": (flows.obabo(0.4, FULL_FRICTION, FULL), FULL),
     "OBABO, half temperature": (flows.obabo(0.4, DIAGONAL, 1.7, temperature=0.5), 1.7),
-    "UBU": (ubu(0.4, DIAGONAL, 1.7), 1.7),
-    "UBU, half temperature": (ubu(0.4, 2.0, DIAGONAL, temperature=0.5), DIAGONAL),
+    "UBU": (flows.ubu(0.4, DIAGONAL, 1.7), 1.7),
+    "UBU, half temperature": (flows.ubu(0.4, 2.0, DIAGONAL, temperature=0.5), DIAGONAL),
     "palindromic": (
         flows.palindromic(0.4, FULL_FRICTION, full_noise_estimate(0.4), FULL),
         FULL,
