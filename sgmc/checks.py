@@ -6,7 +6,6 @@ import copy
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from types import UnionType
 from typing import Any
 
 import torch
@@ -141,9 +140,7 @@ def check_indices(name: str, value: Any, number: int) -> None:
     _require(right, name, what, (value.dtype, value.tolist()))
 
 
-def check_instance(
-    name: str, value: object, kind: type | UnionType, example: str
-) -> None:
+def check_instance(name: str, value: object, kind: Any, example: str) -> None:
     """Raise a ValueError unless ``value`` is an object of that kind; the class itself
     is not accepted.
 

@@ -52,10 +52,10 @@ class Posterior(DataPotential):
         check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
         example = "lambda position: ..."
-        check_instance("log_prior", log_prior, Callable, example)
-        check_instance("log_likelihood", log_likelihood, Callable, example)
-        # as if a subclass had written them
-        self.log_prior, self.log_likelihood = log_prior, log_likelihood
+        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
+        for name, function in functions.items():
+            check_instance(name, function, Callable, example)
+            setattr(self, name, function)  # as if a subclass had written it
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Check all examples too, for a NaN or an infinity."""

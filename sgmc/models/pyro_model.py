@@ -342,7 +342,7 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
         if name != plate:
             return ask(name, size, subsample_size, subsample, *more)
         if subsample is not None:
-            raise _plate_error(plate, "is given its minibatch by subsample=")
+            raise _plate_error(name, "is given its minibatch by subsample=")
         return size, len(examples), examples
 
     setattr(SubsampleMessenger, "_subsample", staticmethod(answer))  # noqa: B010
