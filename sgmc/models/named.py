@@ -329,7 +329,7 @@ def _check_laws(
     made with ``validate_args=False``; and NaN, a border, and what rounding leaves
     outside do not count.
     """
-    found: list[tuple] = []
+    found: list[tuple[str, str, Constraint, Tensor, Tensor]] = []
 
     def raised(law, key):
         ask = object.__getattribute__(law, key)
