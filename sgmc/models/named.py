@@ -329,7 +329,7 @@ def _check_laws(
     made with ``validate_args=False``; and NaN, a border, and what rounding leaves
     outside do not count.
     """
-    found: list[tuple[str, str, Constraint, Tensor, Tensor]] = []
+    found = []
 
     def raised(law, key):
         ask = object.__getattribute__(law, key)
@@ -428,7 +428,7 @@ def _check_values(
     """
     check_instance(name, values, Mapping, '{"scale": torch.ones(4)}')
     given = {key: tuple(getattr(x, "shape", ())) for key, x in values.items()}
-    chains = next(iter(given.values()), ())[:1]
+    chains: tuple[int, ...] = next(iter(given.values()), ())[:1]
     if not chains or given != {key: (*chains, *shapes[key]) for key in shapes}:
         expected = {key: ("chains", *shape) for key, shape in shapes.items()}
         raise ValueError(
