@@ -428,7 +428,7 @@ def _check_values(
     """
     check_instance(name, values, Mapping, '{"scale": torch.ones(4)}')
     given = {key: tuple(getattr(x, "shape", ())) for key, x in values.items()}
-    chains: tuple[int, ...] = next(iter(given.values()), ())[:1]
+    chains = tuple(next(iter(given.values()), ()))[:1]
     if not chains or given != {key: (*chains, *shapes[key]) for key in shapes}:
         expected = {key: ("chains", *shape) for key, shape in shapes.items()}
         raise ValueError(
