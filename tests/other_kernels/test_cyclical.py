@@ -187,7 +187,8 @@ def test_a_state_is_handed_on_bit_for_bit(make):
 
 
 def test_a_momentum_gathered_in_the_exploration_is_handed_to_the_sampler():
-    state = momentum_kernel(rate(0)).init(NOISY, START, generator := generator_of(0))
+    start = momentum_kernel(rate(0), temperature=0.0)
+    state = start.init(NOISY, START, generator := generator_of(0))
     for step in range(LENGTH):
         settings = {"temperature": 0.0} if step < 6 else {}
         kernel = momentum_kernel(rate(step), **settings)
