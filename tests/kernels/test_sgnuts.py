@@ -112,6 +112,25 @@ def test_the_next_position_lies_on_the_path_of_the_equations(
     assert (nearest > 0).double().mean() > 0.8 and {1, 2, 8, 9} <= set(nearest.tolist())
 
 
+def test_a_tree_of_two_states_moves_by_its_energies():
+    """With probability min(1, exp(H − H')), the momenta included."""
+    kernel = SGNUTS(0.9, 0.0, max_depth=1, weights="energy")
+    generator = torch.Generator().manual_seed(1)
+    start = torch.randn(2_000, 2, generator=generator, dtype=torch.float64)
+    state = kernel.init(TARGET, start, generator)
+    moved = kernel.step(TARGET, state, torch.Generator().manual_seed(2))[0].position
+    momentum = draw_momentum(start, Matrix(1.0), generator.manual_seed(2))
+    numbers = torch.rand(2, 1, 2_000, generator=generator, dtype=torch.float64)
+    way = torch.where(numbers[0, 0] < 0.5, -1.0, 1.0)[:, None]
+    one = torch.eye(2, dtype=torch.float64)
+    end, kicked = palindromic(start, momentum, way, 0.9, 0 * one, one)
+    gained = TARGET.energy(end) + 0.5 * kicked.square().sum(-1)
+    gained -= TARGET.energy(start) + 0.5 * momentum.square().sum(-1)
+    expected = numbers[1, 0].log() < -gained
+    assert torch.equal((moved != start).any(-1), expected)
+    assert 0.1 < expected.double().mean() < 0.95
+
+
 @pytest.mark.parametrize(
     "friction", [1.3, DIAGONAL, FULL], ids=["scalar", "diagonal", "full"]
 )
