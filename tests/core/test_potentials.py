@@ -176,18 +176,12 @@ def test_kernels_number_their_gradients_from_zero(name):
     assert target.asked == list(range(5 * each)) and info.num_gradients == 5 * each
 
 
-BY_HAND = {
-    "stochastic_gradient": "gradient_given",
-    "gradient_and_noise_variance": "gradient_and_variance_given",
-}
-
-
-@pytest.mark.parametrize(("name", "instead"), BY_HAND.items(), ids=list(BY_HAND))
-def test_what_kernels_do_not_call_cannot_be_written(name, instead):
+@pytest.mark.parametrize("name", ["stochastic_gradient", "gradient_and_noise_variance"])
+def test_what_kernels_do_not_call_cannot_be_written(name):
     """A class that writes it would be sampled without its noise, and nobody would
     know.
     """
-    message = rf"^Mine.*{name}.*draw_minibatches.*{instead}"
+    message = rf"Mine.*{name}.*draw_minibatches.*gradient_given"
     method = {name: lambda self, position, *_, **given: position}
     for parents in ((DoubleWell,), (type("Other", (), method), DoubleWell)):
         mine = type("Mine", parents, method if len(parents) == 1 else {})()
