@@ -323,10 +323,10 @@ def check_outputs(
     same = agree(found[0], found[1])
     if layers or not (same and agree(found[2], found[0][: len(found[2])], root=5)):
         raise ValueError(
-            "the module's outputs are random, as by dropout in training mode, or "
+            "in training mode the module's outputs are random, as by dropout, or "
             "depend on the others of its minibatch, as by batch normalisation, or on "
-            f"buffers {sorted(changing)}, which it changes (in {layers}): fix them by "
-            "module.eval(), or take nn.GroupNorm, and for spectral normalisation "
+            f"its calls, as by spectral normalisation (layers {layers}, buffers "
+            f"{sorted(changing)[:3]}): use module.eval(), or nn.GroupNorm, or "
             "torch.nn.utils.parametrize.remove_parametrizations(layer, 'weight')"
         )
     return changing

@@ -48,14 +48,6 @@ def test_standard_error_covers_the_truth_as_often_as_it_should(generator):
     assert abs(covered - 0.9) / math.sqrt(0.9 * 0.1 / 4_000) < z_bound(1)
 
 
-def test_one_chain_has_no_spread():
-    with pytest.raises(
-        ValueError,
-        match=r"one chain.*mcse",
-    ):
-        Draws(torch.zeros(5, 1, 2)).mean_and_standard_error()
-
-
 def test_two_chains_have_a_spread_and_one_run_is_a_pool():
     """Averages 1 and 4: their standard error is 3/2."""
     two = Draws(torch.tensor([[[0.0], [4.0]], [[2.0], [4.0]]]), seed=3)
@@ -84,21 +76,6 @@ def test_weighted_mean_is_that_of_numpy(draws):
         )
         np.testing.assert_allclose(draws.weighted_mean()[chain], expected, rtol=1e-5)
     assert not torch.allclose(draws.weighted_mean(), draws.samples.mean(0))
-
-
-def test_falling_steps_weigh_their_draws():
-    run = sample(
-        SGLD(lambda step: 0.1 / (1 + step)),
-        Gaussian.standard(2),
-        torch.ones(3, 2),
-        num_samples=5,
-        warm_up=2,
-    )
-    steps = 0.1 / (3 + torch.arange(5.0))
-    torch.testing.assert_close(run.statistics["step_size"], steps[:, None].expand(5, 3))
-    torch.testing.assert_close(
-        run.weighted_mean(), (steps[:, None, None] * run.samples).sum(0) / steps.sum()
-    )
 
 
 def test_averages_of_several_tensors_want_a_choice(named):

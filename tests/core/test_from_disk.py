@@ -67,17 +67,6 @@ def test_what_was_written_is_what_was_given(generator, tmp_path):
         )
 
 
-def test_eleven_tensors_come_back_in_their_order(tmp_path):
-    """By number: by name ``10.npy`` comes before ``2.npy``."""
-    to_disk([[torch.tensor([place]) for place in range(11)]], tmp_path)
-    assert [int(tensor) for tensor in from_disk(tmp_path)] == list(range(11))
-
-
-def test_one_tensor_needs_no_tuple(tmp_path):
-    (found,) = to_disk(DataLoader(torch.arange(7.0), batch_size=3), tmp_path)
-    assert torch.equal(found, torch.arange(7.0))
-
-
 def test_the_head_has_room_for_any_number(generator, tmp_path):
     """The head is written before N is known, and again after: it must not grow into the
     data.
