@@ -101,8 +101,7 @@ def _check_pair(
     up to the square root and the third root of the precision, where that can be
     differentiated.
     """
-    both = lambda: (*pair(position), *differentiate(reference, position))
-    values = attempt(both)
+    values = attempt(lambda: (*pair(position), *differentiate(reference, position)))
     if values is None or not all(value.isfinite().all() for value in values[2:]):
         return
     energy, gradient, right, expected = values
@@ -140,7 +139,9 @@ def _check_slope(
         pieces = {int(x[0]) if len(x) == 1 else f"from {int(x[0])}": x for x in parts}
     slope = lambda x: differentiate(lambda y: function(y).sum(-1) + 0 * y.sum(-1), x)[1]
     gradient = attempt(slope, position)
-    size, odd = precision ** (1 / 3) * (1 + position.abs()), []
+    if gradient is None or not gradient.isfinite().all():
+        return
+    size = precision ** (1 / 3) * (1 + position.abs())
 
     def differs(piece: Tensor) -> bool:
         way = size * normal_like(position, generator).sign()
@@ -161,8 +162,7 @@ def _check_slope(
 
         return off(gradient) and off(gradient, *map(slope, ends))
 
-    if gradient is not None and gradient.isfinite().all():
-        odd = [name for name, x in pieces.items() if differs(x) and differs(x)]
+    odd = [name for name, x in pieces.items() if differs(x) and differs(x)]
     if odd:
         raise ValueError(
             f"parameters {odd[:20]} change the {what} otherwise than its gradient "
@@ -291,7 +291,7 @@ def check_posterior(
         return  # the energy's own check reports randomness
     _check_order(posterior, near[:1], few)
     if not (own or posterior.takes_all_data):
-        indices = posterior.draw_minibatches(near, generator, 0)[0]
+        indices: Any = posterior.draw_minibatches(near, generator, 0)[0]
         of = posterior.energy_given, posterior.gradient_given
         scale = posterior.num_examples / indices.shape[1]
         # This keeps one copy of the minibatch at a time.
