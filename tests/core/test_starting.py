@@ -249,6 +249,13 @@ ODD = {  # a potential, how many coordinates, and what is said
         ),
         "N/n = 4 .* multiply the likelihood by the scale",
     ),
+    "a minibatch's energy that forgets N/n": (
+        scaled(
+            lambda self, p, i: Ours._energy_of(self, p, self.gather(i), 1.0),
+            "energy_given",
+        ),
+        "N/n = 4 .* multiply the likelihood by the scale",
+    ),
     "a potential's own minibatches without N/n": (
         drawn(1.0),
         r"on average 0\.5\d* times the gradient of all the data",
