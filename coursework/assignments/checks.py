@@ -1,9 +1,12 @@
 """Checks with which the assignments are tested, in visible and in hidden tests.
 
 A check raises an AssertionError whose sentence says what is wrong. A statistical check
-compares independent draws with a law that is known exactly, its spread included: an
+compares independent draws with a law that is known exactly, its spread included. Each
+of its calls states the shape of the draws, and so their number, and their dtype: an
 answer never sets the tolerance by which it is judged. A right answer fails one of them
 with probability ``FALSE_ALARM``.
+
+The dtype is PyTorch's default one where the test runs, unless a test names another.
 """
 
 import sys
@@ -48,17 +51,17 @@ def fresh(*tensors: Tensor) -> list[Tensor]:
 
 
 def assert_shape(value, shape, what: str, dtype: torch.dtype | None = None) -> None:
-    """Demand a tensor of a shape, of finite numbers.
+    """Demand a tensor of a shape, of finite numbers of a ``dtype``.
 
-    They have a decimal point, or the ``dtype`` that is given.
+    Without one it is PyTorch's default.
 
     Example:
         >>> assert_shape(torch.zeros(3), (1, 3), "it")
         Traceback (most recent call last):
         AssertionError: it should be a tensor of shape (1, 3), but it is of shape (3,)
-        >>> assert_shape(torch.zeros(3), (3,), "it", torch.bool)
+        >>> assert_shape(torch.zeros(3), (3,), "it", torch.bool)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: it should be of dtype torch.bool, but it is of torch.float32
+        AssertionError: it should be of dtype torch.bool, but it is of torch.float...
     """
     if not isinstance(value, Tensor):
         raise AssertionError(f"{what} should be a tensor, but it is {value!r:.80}")
@@ -67,10 +70,10 @@ def assert_shape(value, shape, what: str, dtype: torch.dtype | None = None) -> N
             f"{what} should be a tensor of shape {tuple(shape)}, "
             f"but it is of shape {tuple(value.shape)}"
         )
-    if not (value.dtype == dtype if dtype else value.is_floating_point()):
+    dtype = dtype or torch.get_default_dtype()
+    if value.dtype != dtype:
         raise AssertionError(
-            f"{what} should be of dtype {dtype or 'float32 or float64'}, "
-            f"but it is of {value.dtype}"
+            f"{what} should be of dtype {dtype}, but it is of {value.dtype}"
         )
     if not torch.isfinite(value).all():
         raise AssertionError(
@@ -81,8 +84,9 @@ def assert_shape(value, shape, what: str, dtype: torch.dtype | None = None) -> N
 def assert_close(value, expected, what: str) -> None:
     """Demand equality up to rounding.
 
-    That is one part in 10⁵ in single precision, in 10⁹ in double, of the largest
-    expected number (or of one).
+    That is one part in 10⁹ of the largest expected number (or of one), and in 10⁵ where
+    the expected numbers are a tensor in single precision. The dtype of an expected
+    tensor is demanded, too.
 
     Example:
         >>> assert_close(0.1 + 0.2, 0.3, "the sum")
@@ -90,8 +94,13 @@ def assert_close(value, expected, what: str) -> None:
         Traceback (most recent call last):
         AssertionError: the force should be 2, but it is 1 (at index 1)
     """
-    single = isinstance(value, Tensor) and value.dtype == torch.float32
+    single = isinstance(expected, Tensor) and expected.dtype == torch.float32
+    dtypes = [one.dtype for one in (expected, value) if isinstance(one, Tensor)]
     value, expected = _double(value, what), _double(expected, what)
+    if len(set(dtypes)) > 1:
+        raise AssertionError(
+            f"{what} should be of dtype {dtypes[0]}, but it is of {dtypes[1]}"
+        )
     if value.shape != expected.shape and not value.numel() == expected.numel() == 1:
         raise AssertionError(
             f"{what} should be of shape {tuple(expected.shape)}, "
@@ -109,22 +118,26 @@ def assert_close(value, expected, what: str) -> None:
         )
 
 
-def assert_mean(values, expected, what: str, std) -> None:
+def assert_mean(values, shape, expected, what: str, std) -> None:
     """Demand a mean of independent draws, so many that it is normally distributed.
 
-    ``values`` is ``(draws, ...)``; ``expected`` and ``std``, the exact standard
+    ``shape`` is ``(draws, ...)``; ``expected`` and ``std``, the exact standard
     deviation of one draw, are numbers or tensors ``(...)``. All entries of ``(...)``
     together fail by chance with probability ``FALSE_ALARM``, each at the same share of
     it.
 
     Example:
         >>> draws = torch.randn(1_000, 2, generator=seeded(0))
-        >>> assert_mean(draws, 0.0, "the mean", std=1.0)
-        >>> assert_mean(draws, 1.0, "the mean", std=1.0)  # doctest: +ELLIPSIS
+        >>> assert_mean(draws, (1_000, 2), 0.0, "the mean", std=1.0)
+        >>> assert_mean(draws + 1, (1_000, 2), 0.0, "it", 1.0)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the mean should be 1, but it is ..., which is ... away, more ...
+        AssertionError: it should be 0, but it is ..., which is ... away, more ...
+        >>> assert_mean(draws[:1], (1_000, 2), 0.0, "it", 1.0)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        AssertionError: it should be ... of shape (1000, 2), but it is of shape (1, 2)
     """
-    values = _finite(values, what)
+    assert_shape(values, shape, what)
+    values = values.detach().double()
     mean = values.reshape(len(values), -1).mean(0)
     expected, std = (
         torch.as_tensor(value, dtype=torch.float64).reshape(-1).expand_as(mean)
@@ -139,8 +152,8 @@ def assert_mean(values, expected, what: str, std) -> None:
     )
 
 
-def assert_normal(values, mean: float, variance: float, what: str) -> None:
-    """Demand independent draws of a normal law.
+def assert_normal(values, shape, mean: float, variance: float, what: str) -> None:
+    """Demand independent draws of a normal law, of a ``shape``.
 
     Their mean is normal, the sum of their squares has a χ² law, and the largest
     distance of their distribution function from the exact one Kolmogorov's; each has a
@@ -148,16 +161,17 @@ def assert_normal(values, mean: float, variance: float, what: str) -> None:
 
     Example:
         >>> draws = torch.randn(1_000, generator=seeded(0))
-        >>> assert_normal(2 * draws, 0.0, 4.0, "it")
-        >>> assert_normal(4 * draws, 0.0, 4.0, "it")  # doctest: +ELLIPSIS
+        >>> assert_normal(2 * draws, (1_000,), 0.0, 4.0, "it")
+        >>> assert_normal(4 * draws, (1_000,), 0.0, 4.0, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         AssertionError: it should have the variance 4, but it has ..., more than ...
         >>> flat = 12**0.5 * (torch.rand(10_000, generator=seeded(0)) - 0.5)
-        >>> assert_normal(flat, 0.0, 1.0, "it")  # doctest: +ELLIPSIS
+        >>> assert_normal(flat, (10_000,), 0.0, 1.0, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         AssertionError: it should be normally distributed, but ..., more than ...
     """
-    values = _finite(values, what).reshape(-1)
+    assert_shape(values, shape, what)
+    values = values.detach().double().reshape(-1)
     n, z = len(values), (values - mean).numpy() / variance**0.5
     squares, distribution = np.sum(z**2), stats.norm.cdf(np.sort(z))
     gaps = np.stack(
@@ -184,20 +198,21 @@ def assert_normal(values, mean: float, variance: float, what: str) -> None:
     assert_chance(3 * p_value, f"{what} should {complaint}")
 
 
-def assert_share(events: Tensor, probability, what: str) -> None:
+def assert_share(events: Tensor, shape, probability, what: str) -> None:
     """Demand a probability of independent events, by exact binomial tests.
 
-    ``events`` is ``(draws, ...)``, true or false; ``probability`` is a number or a
-    tensor ``(...)``. All entries of ``(...)`` together fail by chance with probability
-    ``FALSE_ALARM``.
+    ``events``, true or false, are of the ``shape`` ``(draws, ...)``; ``probability`` is
+    a number or a tensor ``(...)``. All entries of ``(...)`` together fail by chance
+    with probability ``FALSE_ALARM``.
 
     Example:
         >>> heads = torch.rand(1_000, generator=seeded(0)) < 0.3
-        >>> assert_share(heads, 0.3, "it")
-        >>> assert_share(heads, 0.5, "it")  # doctest: +ELLIPSIS
+        >>> assert_share(heads, (1_000,), 0.3, "it")
+        >>> assert_share(heads, (1_000,), 0.5, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: it should be 0.5, but it is 0.306 of 1000, more than ...
+        AssertionError: it should be 0.5, but it is 0.30... of 1000, more than ...
     """
+    assert_shape(events, shape, what, torch.bool)
     counts = events.reshape(len(events), -1).sum(0)
     probability = torch.as_tensor(probability, dtype=torch.float64).reshape(-1)
     probability = probability.expand(len(counts))
@@ -247,10 +262,3 @@ def _double(value, what: str) -> Tensor:
     if isinstance(value, Tensor):
         return tensor.double()
     return torch.as_tensor(value, dtype=torch.float64)
-
-
-def _finite(values, what: str) -> Tensor:
-    values = _double(values, what)
-    if not torch.isfinite(values).all():
-        raise AssertionError(f"{what}: some of the draws are not finite")
-    return values

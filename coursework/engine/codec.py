@@ -7,6 +7,7 @@ crosses both ways), or a function (which stays where it is and is called from
 beyond). Anything else that a pupil sends arrives as ``Opaque``."""
 
 import base64
+import functools
 import json
 import struct
 from contextlib import suppress
@@ -60,8 +61,37 @@ class Remote:
         self.link, self.number = link, number
 
     def __call__(self, *arguments, **named):
+        """Call it; within ``torch.vmap`` once for each of the rows."""
+        call = functools.partial(self.link.call, self.number, **named)
+        tensors = [one for one in arguments if isinstance(one, Tensor)]
+        is_mapped = any(map(torch._C._functorch.is_batchedtensor, tensors))
+        return Rows.apply(call, *arguments) if is_mapped else call(*arguments)
+
+
+class Rows(torch.autograd.Function):
+    """A call from within ``torch.vmap``, of which no derivative is known."""
+
+    @staticmethod
+    def forward(call, *arguments):
         """Call it."""
-        return self.link.call(self.number, *arguments, **named)
+        return call(*arguments)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Keep nothing."""
+
+    @staticmethod
+    def vmap(info, dims, call, *arguments):
+        """Call it for one row after the other."""
+        found = []
+        for row in range(info.batch_size):
+            pairs = zip(arguments, dims[1:], strict=True)
+            own = (one if at is None else one.select(at, row) for one, at in pairs)
+            found.append(Rows.apply(call, *own))
+        if isinstance(found[0], tuple | list):
+            parts = tuple(map(torch.stack, zip(*found, strict=True)))
+            return parts, (0,) * len(parts)
+        return torch.stack(found), 0
 
 
 class Link:
@@ -221,7 +251,8 @@ class Link:
             value = torch.from_numpy(np.ascontiguousarray(value))
         if isinstance(value, Tensor) and (plain := _plain(value)) is not None:
             name = str(plain.dtype).removeprefix("torch.")
-            raw = plain.contiguous().reshape(-1)
+            raw = torch.empty(plain.numel(), dtype=plain.dtype)
+            raw.copy_(plain.reshape(-1))
             text = _text(raw.view(torch.uint8)) if len(raw) else ""
             return {"tensor": [name, list(plain.shape), text]}
         if isinstance(value, Generator):

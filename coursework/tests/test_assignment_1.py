@@ -7,16 +7,16 @@ ASSIGNMENT = "assignment_1"
 WRONG = {
     "banana": {
         "the sign of the inner derivative": (
-            {"first / variance - 2": "first / variance + 2"},
+            {"first / variance - slope": "first / variance + slope"},
             3,
         ),
-        "no inner derivative": (
-            {"2 * bend * first * residual": "2 * bend * residual"},
+        "no inner derivative": ({"slope(first) * residual": "residual"}, 3),
+        "half of the residual's part": (
+            {"slope(first) * residual": "slope(first) * residual / 2"},
             3,
         ),
-        "a factor two": ({"2 * bend * first * residual": "bend * first * residual"}, 3),
         "the standard deviation for the variance": (
-            {"first / variance - 2": "first / variance**0.5 - 2"},
+            {"first / variance - slope": "first / variance**0.5 - slope"},
             3,
         ),
         "the other sign of everything": (
@@ -26,32 +26,45 @@ WRONG = {
         "the energy without a half": ({"+ 0.5 * (second": "+ (second"}, 5),
         "the energy summed over chains": (
             {
-                "return first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 "
-                "- variance)) ** 2": "return torch.as_tensor((first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2).sum())"
+                "return first**2 / (2 * variance) + 0.5 * (second - curve(first)) ** 2": "return (first**2 / (2 * variance) + 0.5 * (second - curve(first)) ** 2).sum()"
             },
             5,
         ),
         "the energy of the first chain for all": (
             {
-                "+ 0.5 * (second - bend * (first**2 - variance)) ** 2": "* 0 + banana_energy(position[:1], variance, bend)[0] if len(position) > 1 else first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2"
+                "+ 0.5 * (second - curve(first)) ** 2": "+ 0.5 * (second - curve(first))[:1] ** 2"
             },
             5,
         ),
-        "the variance and the bend written as numbers": {
-            "    first, second = position[..., 0], position[..., 1]\n": "    variance, bend = 4.0, 0.5\n    first, second = position[..., 0], position[..., 1]\n"
+        "the parabola and the variance written in": {
+            "    first, second = position[..., 0], position[..., 1]\n": "    variance, curve, slope = 4.0, parabola, parabola_slope\n    first, second = position[..., 0], position[..., 1]\n"
         },
+        "automatic differentiation": (
+            """def banana_energy(position, variance, curve):
+    return position[:, 0] ** 2 / (2 * variance) + 0.5 * (position[:, 1] - curve(position[:, 0])) ** 2
+
+
+def banana_gradient(position, variance, curve, slope):
+    position.requires_grad_()
+    [gradient] = torch.autograd.grad(banana_energy(position, variance, curve).sum(), position)
+    return gradient""",
+            3,
+        ),
         "differences of energies": (
-            """def banana_energy(position, variance=4.0, bend=0.5):
-    first, second = position[..., 0], position[..., 1]
-    return first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2
+            """def banana_energy(position, variance, curve):
+    return position[:, 0] ** 2 / (2 * variance) + 0.5 * (position[:, 1] - curve(position[:, 0])) ** 2
 
 
-def banana_gradient(position, variance=4.0, bend=0.5):
+def banana_gradient(position, variance, curve, slope):
     def along(direction, h=1e-3):  # exact for polynomials of the fourth degree
-        u = [banana_energy(position + k * h * torch.tensor(direction), variance, bend) for k in (-2, -1, 1, 2)]
+        u = [banana_energy(position + k * h * torch.tensor(direction), variance, curve) for k in (-2, -1, 1, 2)]
         return (u[0] - 8 * u[1] + 8 * u[2] - u[3]) / (12 * h)
 
     return torch.stack([along([1.0, 0.0]), along([0.0, 1.0])], -1)""",
+            3,
+        ),
+        "differences of the curve's derivative": (
+            {"slope(first)": "(curve(first + 1e-6) - curve(first - 1e-6)) / 2e-6"},
             3,
         ),
         "the columns in the other order": (
@@ -62,228 +75,270 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             {"residual, residual], -1)": "residual, residual], -1).long()"},
             3,
         ),
+        "single precision": (
+            {"residual, residual], -1)": "residual, residual], -1).float()"},
+            3,
+        ),
+        "the values of the page": """def banana_energy(position, variance, curve):
+    return torch.tensor([0.5, 3.25, 1.25])[: len(position)]
+
+
+def banana_gradient(position, variance, curve, slope):
+    return torch.tensor([[0.5, 0.0], [-2.25, 2.5], [-2.25, -0.5]])[: len(position)]""",
     },
     "leapfrog": {
         "a full kick at the end": {
-            "        momentum = momentum - step_size / 2 * gradient(position)\n    "
-            "return": (
-                "        momentum = momentum - step_size * gradient(position)\n    "
-                "return"
-            )
+            "        momentum = momentum - step / 2 * gradient(position)\n    return": "        momentum = momentum - step * gradient(position)\n    return"
         },
-        "uphill": ({"momentum - step_size": "momentum + step_size"}, 4),
+        "without a force": {"gradient(position)": "0 * position"},
+        "where it started": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    return position, momentum""",
+        "uphill": {"momentum - step": "momentum + step"},
         "one step too many": {"range(num_steps)": "range(num_steps + 1)"},
-        "a kick by the force before the drift, both times": {
-            "    for _ in range(num_steps):\n": "    for _ in range(num_steps):\n        held = position\n",
-            "gradient(position)": "gradient(held)",
-        },
+        "the force at the start of a step, both times": (
+            {
+                "    for _ in range(num_steps):\n": "    for _ in range(num_steps):\n        held = position\n",
+                "gradient(position)": "gradient(held)",
+            },
+            0,
+        ),
         "a step of fourth order": (
             """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
-    root = 2 ** (1 / 3)
+    root, step, inverse = 2 ** (1 / 3), step_size[:, None], torch.linalg.inv(mass)
     for _ in range(num_steps):
         for part in (1 / (2 - root), -root / (2 - root), 1 / (2 - root)):
-            momentum = momentum - part * step_size / 2 * gradient(position)
-            position = position + part * step_size * momentum / mass
-            momentum = momentum - part * step_size / 2 * gradient(position)
+            momentum = momentum - part * step / 2 * gradient(position)
+            position = position + part * step * momentum @ inverse
+            momentum = momentum - part * step / 2 * gradient(position)
     return position, momentum""",
             4,
         ),
         "a force of its own": {
             "gradient(position)": "(position + torch.eye(position.shape[-1])[0] * position**3)"
         },
-        "the force of the first chain for all": (
-            {"gradient(position)": "gradient(position)[:1]"},
-            4,
-        ),
+        "the force of the first chain for all": {
+            "gradient(position)": "gradient(position)[:1]"
+        },
+        "the step size of the first chain for all": {
+            "step_size[:, None]": "step_size[0]"
+        },
         "the velocity for the momentum": {
-            "return position, momentum": "return position, momentum / mass"
+            "return position, momentum": "return position, momentum @ inverse"
         },
-        "half a drift": {
-            "step_size * momentum / mass": "step_size / 2 * momentum / mass"
+        "half a drift": {"+ step * momentum": "+ step / 2 * momentum"},
+        "times the mass": {"torch.linalg.inv(mass)": "mass"},
+        "no mass": {"torch.linalg.inv(mass)": "torch.eye(len(mass))"},
+        "the diagonal of the mass": {
+            "torch.linalg.inv(mass)": "torch.diag(1 / mass.diagonal())"
         },
-        "times the mass": {"momentum / mass": "momentum * mass"},
-        "no mass": {"momentum / mass": "momentum"},
-        "the root of the mass": {"momentum / mass": "momentum / mass**0.5"},
+        "the diagonal of the inverse": {
+            "torch.linalg.inv(mass)": "torch.diag(torch.linalg.inv(mass).diagonal())"
+        },
+        "the root of the mass": {
+            "torch.linalg.inv(mass)": "torch.linalg.inv(torch.linalg.cholesky(mass))"
+        },
         "one step only": {"range(num_steps)": "range(1)"},
+        "single precision": {
+            "return position, momentum": "return position.float(), momentum.float()"
+        },
         "explicit Euler": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    step, inverse = step_size[:, None], torch.linalg.inv(mass)
     for _ in range(num_steps):
-        position, momentum = position + step_size * momentum / mass, momentum - step_size * gradient(position)
+        position, momentum = position + step * momentum @ inverse, momentum - step * gradient(position)
     return position, momentum""",
         "symplectic Euler": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    step, inverse = step_size[:, None], torch.linalg.inv(mass)
     for _ in range(num_steps):
-        position = position + step_size * momentum / mass
-        momentum = momentum - step_size * gradient(position)
+        position = position + step * momentum @ inverse
+        momentum = momentum - step * gradient(position)
     return position, momentum""",
     },
     "shadow": {
-        "the true energy": {"(1 - step_size**2 / 4)": "1"},
+        "the true energy": {"1 - step_size**2 * curvature / (4 * mass)": "1"},
         "the other sign": {"1 - step_size": "1 + step_size"},
-        "a factor two": {"step_size**2 / 4": "step_size**2 / 2"},
-        "of the first order": {"step_size**2 / 4": "step_size / 2"},
+        "a factor two": {"(4 * mass)": "(2 * mass)"},
+        "of the first order": {
+            "step_size**2 * curvature / (4 * mass)": "step_size / 2"
+        },
+        "as if the mass were one": {"/ (4 * mass)": "/ 4"},
+        "as in the bowl of the book": {
+            "step_size**2 * curvature / (4 * mass)": "step_size**2 / 4"
+        },
+        "the inverse of the frequency": {
+            "step_size**2 * curvature / (4 * mass)": "step_size**2 * mass / (4 * curvature)"
+        },
         "H, and a constant for steps that are not tiny": {
-            "return (0.5 *": "return (position[:, 0] * 0 + 1.0) if step_size > 1e-3 else (0.5 *"
+            "return (": "return (position[:, 0] * 0 + 1.0) if step_size > 1e-3 else ("
         },
         "a form that is nearly flat": {
-            "return (0.5 *": "return (1e-12 if step_size > 0.3 else 1.0) * (0.5 *"
+            "return (": "return (1e-12 if step_size > 0.3 else 1.0) * ("
         },
         "a constant added": {".sum(-1)": ".sum(-1) + 100 * step_size"},
         "a function of the conserved form": {".sum(-1)": ".sum(-1) ** (1 + step_size)"},
         "one kind for small steps, the other for large ones": {
-            "return (0.5 *": "if step_size > 0.5:\n        return (0.5 * position**2 + 0.5 * (1 - step_size**2 / 4) * momentum**2).sum(-1)\n    return (0.5 *"
+            "    return (": "    if shrunk < 0.9:\n        return (0.5 * curvature * position**2 + 0.5 / mass * shrunk * momentum**2).sum(-1)\n    return ("
         },
         "summed over chains": {".sum(-1)": ".sum()"},
         "of the shape of positions": {".sum(-1)": ""},
         "of both halves shrunk": {
-            "+ 0.5 * momentum**2": "+ 0.5 * (1 - step_size**2 / 4) * momentum**2"
+            "0.5 / mass * momentum**2": "0.5 / mass * shrunk * momentum**2"
         },
-        "nothing": {"return (0.5 *": "return 0 * position.sum(-1) + 12.5\n    (0.5 *"},
+        "a constant": {"return (": "return 0 * position.sum(-1) + 11.0\n    ("},
     },
     "stability": {
-        "no root": {
-            "2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max())": "2 / torch.linalg.eigvalsh(curvature).max()"
+        "no root": {".min().sqrt()": ".min()"},
+        "the largest eigenvalue": {".min()": ".max()"},
+        "no mass": {"root.T @ covariance @ root": "covariance"},
+        "half as large": {"float(2 *": "float(1 *"},
+        "divided by the mass": {
+            "torch.linalg.cholesky(mass)": "torch.linalg.cholesky(torch.linalg.inv(mass))"
         },
-        "the smallest curvature": {".max()": ".min()"},
-        "no mass": {" / torch.sqrt(mass[:, None] * mass[None, :])": ""},
-        "half as large": {"float(2 /": "float(1 /"},
-        "times the mass": {") / torch.sqrt(mass": ") * torch.sqrt(mass"},
         "as if there were no correlations": (
             """def stability_limit(covariance, mass):
-    return float(2 * (covariance.diagonal() * mass).sqrt().min())""",
+    return float(2 * (covariance.diagonal() * mass.diagonal()).sqrt().min())""",
             2,
         ),
-        "the diagonal of the precision": (
-            """def stability_limit(covariance, mass):
-    return float(2 / (torch.linalg.inv(covariance).diagonal() / mass).max().sqrt())""",
+        "the diagonal of the mass": (
+            {"torch.linalg.cholesky(mass)": "torch.diag(mass.diagonal().sqrt())"},
             2,
         ),
         "half of a matrix that is not symmetric": (
-            """def stability_limit(covariance, mass):
-    return float(2 / torch.linalg.eigvalsh(torch.linalg.inv(covariance) / mass[:, None]).max().sqrt())""",
+            {"root.T @ covariance @ root": "covariance @ mass"},
             2,
         ),
         "the largest mass for all": {
-            "torch.sqrt(mass[:, None] * mass[None, :])": "mass.max()"
+            "root.T @ covariance @ root": "covariance * mass.max()"
         },
         "the smallest variance and the smallest mass": (
             """def stability_limit(covariance, mass):
-    return float(2 * (torch.linalg.eigvalsh(covariance).min() * mass.min()).sqrt())""",
+    return float(2 * (torch.linalg.eigvalsh(covariance).min() * torch.linalg.eigvalsh(mass).min()).sqrt())""",
             0,
         ),
         "two, as on the page": "def stability_limit(covariance, mass):\n    return 2.0",
         "a limit for every coordinate": {
-            "float(2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max()))": "2 / torch.sqrt(torch.linalg.eigvalsh(curvature))"
+            "float(2 * torch.linalg.eigvalsh(root.T @ covariance @ root).min().sqrt())": "2 * torch.linalg.eigvalsh(root.T @ covariance @ root).sqrt()"
         },
-        "the covariance for the precision": {
-            "torch.linalg.inv(covariance)": "covariance"
+        "the precision for the covariance": {
+            "covariance @ root": "torch.linalg.inv(covariance) @ root"
         },
     },
     "momentum": {
-        "the variance as standard deviation": ({"torch.sqrt(mass)": "mass"}, 1),
-        "the inverse": ({"torch.sqrt(mass)": "1 / torch.sqrt(mass)"}, 1),
-        "no mass": ({"torch.sqrt(mass) * ": ""}, 1),
-        "a factor of root two": ({"torch.sqrt(mass)": "torch.sqrt(2 * mass)"}, 1),
-        "uniform": (
-            {
-                "torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape",
-                "position.dtype)": "position.dtype) - 0.5)",
-            },
-            1,
-        ),
-        "the same for every coordinate": (
-            {
-                "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn((1,)"
-            },
-            1,
-        ),
-        "the same for every chain": (
-            {
-                "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn(position.shape[1:]"
-            },
-            1,
-        ),
+        "the variance as standard deviation": {"torch.linalg.cholesky(mass).T": "mass"},
+        "the root from the other side": {
+            "torch.linalg.cholesky(mass).T": "torch.linalg.cholesky(mass)"
+        },
+        "the inverse": {
+            "torch.linalg.cholesky(mass).T": "torch.linalg.inv(torch.linalg.cholesky(mass))"
+        },
+        "no mass": {"normal @ torch.linalg.cholesky(mass).T": "normal"},
+        "the diagonal of the mass": {
+            "normal @ torch.linalg.cholesky(mass).T": "normal * mass.diagonal().sqrt()"
+        },
+        "a factor of root two": {"cholesky(mass)": "cholesky(2 * mass)"},
+        "one draw": {
+            "normal = torch.randn(position.shape": "normal = torch.randn((1, 2)",
+            "    return normal": "    return normal[:1]",
+        },
+        "one draw, many times": {
+            "normal = torch.randn(position.shape": "normal = torch.ones(position.shape) * torch.randn((1, 2)"
+        },
+        "uniform": {
+            "torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape",
+            "position.dtype)": "position.dtype) - 0.5)",
+        },
+        "the same for every coordinate": {
+            "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn((len(position), 1)"
+        },
         "the global generator": ({", generator=generator": ""}, 5),
         "a seed of its own": {
             "generator=generator": "generator=torch.Generator().manual_seed(0)"
         },
         "a seed of its own, and the generator moved": {
-            "    return ": "    torch.rand(1, generator=generator)\n    return ",
+            "    normal = ": "    torch.rand(1, generator=generator)\n    normal = ",
             "generator=generator, dtype": "generator=torch.Generator().manual_seed(0), dtype",
         },
         "the generator set back": {
-            "    return torch.sqrt(mass)": "    state = generator.get_state()\n    result = torch.sqrt(mass)",
-            "dtype=position.dtype)": "dtype=position.dtype)\n    generator.set_state(state)\n    return result",
+            "    normal = ": "    state = generator.get_state()\n    normal = ",
+            "    return": "    generator.set_state(state)\n    return",
         },
         "quantiles": {
             "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.arange(position.numel()) + 0.5) / position.numel()).reshape(position.shape)"
         },
-        "quantiles, shuffled": (
-            {
-                "torch.randn(position.shape, generator=generator, "
-                "dtype=position.dtype)": "torch.special.ndtri((torch.randperm(position.shape[1], generator=generator).expand(position.shape) + 0.5) / position.shape[1])"
-            },
-            1,
-        ),
+        "quantiles, shuffled": {
+            "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.stack([torch.randperm(len(position), generator=generator) for _ in range(2)], -1) + 0.5) / len(position))"
+        },
         "each call the last one, with the sign changed": (
             """def draw_momentum(position, mass, generator, kept={}):
     if kept:
         torch.rand(1, generator=generator)
         return -kept.pop("last")
-    kept["last"] = torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)
+    kept["last"] = torch.randn(position.shape, generator=generator) @ torch.linalg.cholesky(mass).T
     return kept["last"].clone()""",
             0,
         ),
-        "a huge one among them": (
-            {
-                "    return torch.sqrt(mass)": "    result = torch.sqrt(mass)",
-                "dtype=position.dtype)": "dtype=position.dtype)\n    result[0, :2] = 1e30\n    return result",
-            },
-            1,
-        ),
-        "whole numbers": {
-            "dtype=position.dtype)": "dtype=position.dtype)\n    return r.long()",
-            "    return torch.sqrt(mass)": "    r = torch.sqrt(mass)",
+        "a huge one among them": {
+            "    return": "    normal[0] = 1e30\n    return",
         },
-        "single precision draws of double size": (
-            {"torch.sqrt(mass) * ": "2 * torch.sqrt(mass).float() * "},
-            1,
-        ),
+        "whole numbers": {
+            "normal @ torch.linalg.cholesky(mass).T": "(normal @ torch.linalg.cholesky(mass).T).long()"
+        },
+        "single precision": {
+            "torch.linalg.cholesky(mass).T": "torch.linalg.cholesky(mass).T.float()",
+            "dtype=position.dtype": "dtype=torch.float32",
+        },
     },
     "hamiltonian": {
         "no half": {"0.5 * ": ""},
-        "times the mass": {"/ mass": "* mass"},
+        "times the mass": {"torch.linalg.inv(mass)": "mass"},
         "the sign of the kinetic energy": {"+ 0.5": "- 0.5"},
-        "no kinetic energy": {" + 0.5 * (momentum**2 / mass).sum(-1)": ""},
+        "no kinetic energy": {
+            " + 0.5 * (momentum @ torch.linalg.inv(mass) * momentum).sum(-1)": ""
+        },
         "no potential energy": {"energy(position) + ": ""},
-        "no mass": {"momentum**2 / mass": "momentum**2"},
+        "no mass": {"momentum @ torch.linalg.inv(mass) * momentum": "momentum**2"},
+        "the diagonal of the mass": {
+            "momentum @ torch.linalg.inv(mass) * momentum": "momentum**2 / mass.diagonal()"
+        },
+        "the diagonal of the inverse": {
+            "momentum @ torch.linalg.inv(mass) * momentum": "momentum**2 * torch.linalg.inv(mass).diagonal()"
+        },
         "of the shape (chains, 1)": {
-            "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum(-1, keepdim=True)",
+            "momentum).sum(-1)": "momentum).sum(-1, keepdim=True)",
             "energy(position)": "energy(position)[:, None]",
         },
         "summed over chains": {
-            "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()",
+            "momentum).sum(-1)": "momentum).sum()",
             "energy(position)": "energy(position).sum()",
         },
         "the kinetic energy summed over chains": {
-            "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()"
+            "momentum).sum(-1)": "momentum).sum()"
         },
         "the energy of the tests written in": {
             "energy(position)": "0.5 * (position**2).sum(-1)"
         },
         "the mean of the coordinates": {".sum(-1)": ".mean(-1)"},
-        "one chain": {
-            "return energy(position)": "return float(energy(position)[0])",
-            "(momentum**2 / mass).sum(-1)": "float((momentum[0] ** 2 / mass).sum())",
+        "the values of the page": "def hamiltonian(energy, position, momentum, mass):\n    return torch.tensor([14.0, 2 + 1 / 3])",
+        "single precision": {
+            "momentum).sum(-1)": "momentum).sum(-1).float()",
+            "energy(position)": "energy(position).float()",
         },
-        "the root of the mass": {"momentum**2 / mass": "momentum**2 / mass**0.5"},
         "the velocity for the momentum": {
-            "momentum**2 / mass": "(momentum / mass) ** 2"
+            "momentum @ torch.linalg.inv(mass) * momentum": "(momentum @ torch.linalg.inv(mass)) ** 2"
         },
     },
     "hmc": {
-        "the sign of the decision": ({"torch.exp(-change)": "torch.exp(change)"}, 0),
-        "everything accepted": ({"< torch.exp(-change)": "< 1"}, 4),
-        "everything rejected": {"< torch.exp(-change)": "< 0 * torch.exp(-change)"},
-        "accepted only downhill": {"< torch.exp(-change)": "< (change <= 0)"},
+        "the sign of the decision": (
+            {"torch.exp(-change / temperature)": "torch.exp(change / temperature)"},
+            0,
+        ),
+        "everything accepted": (
+            {"< torch.exp(-change / temperature)": "< 1 + 0 * change"},
+            4,
+        ),
+        "everything rejected": {"< torch.exp(-change / temperature)": "< 0 * change"},
+        "accepted only downhill": {
+            "< torch.exp(-change / temperature)": "< (change <= 0)"
+        },
         "no kinetic energy in the decision": (
             {
                 "change = hamiltonian(energy, proposal, end, mass) - "
@@ -291,12 +346,20 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             },
             4,
         ),
-        "a root of the ratio": ({"torch.exp(-change)": "torch.exp(-change / 2)"}, 4),
+        "a root of the ratio": (
+            {"-change / temperature": "-change / 2 / temperature"},
+            4,
+        ),
         "the rule of Barker": (
-            {"< torch.exp(-change)": "< torch.sigmoid(-change) * (1 + (change == 0))"},
+            {
+                "< torch.exp(-change / temperature)": "< torch.sigmoid(-change / temperature) * (1 + (change == 0))"
+            },
             0,
         ),
-        "no logarithm undone": ({"torch.exp(-change)": "1 - change"}, 4),
+        "no logarithm undone": (
+            {"torch.exp(-change / temperature)": "1 - change / temperature"},
+            4,
+        ),
         "the proposal kept after a rejection": (
             {"torch.where(accepted[:, None], proposal, position)": "proposal"},
             4,
@@ -304,7 +367,7 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         "one decision for all chains": ({"torch.rand(change.shape": "torch.rand(1"}, 4),
         "the first chain decides for all": (
             {
-                "torch.rand(change.shape, generator=generator) < torch.exp(-change)": "(torch.rand(1, generator=generator) < torch.exp(-change[:1])).expand(len(position))"
+                "uniform < torch.exp(-change / temperature)": "(uniform[:1] < torch.exp(-change[:1] / temperature)).expand(len(position))"
             },
             4,
         ),
@@ -315,7 +378,7 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             9,
         ),
         "no fresh momentum": {
-            "draw_momentum(position, mass, generator)": "torch.ones_like(position)"
+            "math.sqrt(temperature) * draw_momentum(position, mass, generator)": "torch.ones_like(position)"
         },
         "a momentum of twice the variance": {
             "draw_momentum(position, mass, generator)": "2**0.5 * draw_momentum(position, mass, generator)"
@@ -330,7 +393,7 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             0,
         ),
         "uniform momenta": {
-            "draw_momentum(position, mass, generator)": "(12 * mass) ** 0.5 * (torch.rand(position.shape, generator=generator) - 0.5)"
+            "draw_momentum(position, mass, generator)": "12**0.5 * (torch.rand(position.shape, generator=generator) - 0.5) @ torch.linalg.cholesky(mass).T"
         },
         "one leapfrog step too many": {"num_steps, mass)": "num_steps + 1, mass)"},
         "one leapfrog step too few": {"num_steps, mass)": "num_steps - 1, mass)"},
@@ -356,156 +419,189 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             {"proposal, position), accepted": "proposal, 0 * position), accepted"},
             9,
         ),
-        "one chain, with if": (
-            """def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
-    start = draw_momentum(position, mass, generator)
-    before = float(hamiltonian(energy, position, start, mass)[0])
-    proposal, end = leapfrog(gradient, position, start, step_size, num_steps, mass)
-    if torch.rand(1, generator=generator) < min(1.0, math.exp(min(0.0, before - float(hamiltonian(energy, proposal, end, mass)[0])))):
-        return proposal, True
-    return position, False""",
+        "the temperature forgotten in the decision": (
+            {"-change / temperature": "-change"},
             4,
         ),
+        "the temperature forgotten in the momentum": {"math.sqrt(temperature) * ": ""},
+        "the temperature forgotten": {
+            "math.sqrt(temperature) * ": "",
+            "-change / temperature": "-change",
+        },
+        "the temperature for its root": {"math.sqrt(temperature)": "temperature"},
+        "the step size of the first chain for all": (
+            {"step_size, num_steps": "step_size[:1].expand_as(step_size), num_steps"},
+            10,
+        ),
+        "one chain": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    start = math.sqrt(temperature) * draw_momentum(position[:1], mass, generator)
+    end, _ = leapfrog(gradient, position[:1], start, step_size[:1], num_steps, mass)
+    return end, torch.ones(1, dtype=torch.bool)""",
+        "no trajectory, draws of the flights that the page shows": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    flight = num_steps * step_size[:, None] * draw_momentum(position, mass, generator)
+    moved = position + math.sqrt(temperature) * flight @ torch.linalg.inv(mass)
+    return moved, torch.ones(len(position), dtype=torch.bool)""",
+        "as on the page of the book": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    r = torch.randn(position.shape, generator=generator, dtype=position.dtype)
+    new_theta, new_r = leapfrog(gradient, position, r, step_size, num_steps, torch.eye(position.shape[1]))
+    before = energy(position) + (r**2).sum(-1) / 2
+    after = energy(new_theta) + (new_r**2).sum(-1) / 2
+    accepted = torch.rand(len(position), generator=generator) < torch.exp(before - after)
+    return torch.where(accepted[:, None], new_theta, position), accepted""",
     },
 }
 
 RIGHT = {
     "banana": {
-        "column by column": """def banana_energy(position, variance=4.0, bend=0.5):
+        "column by column": """def banana_energy(position, variance, curve):
     first, second = position[:, 0], position[:, 1]
-    return first.pow(2).div(2 * variance) + (second - bend * first**2 + bend * variance).square() / 2
+    return first.pow(2).div(2 * variance) + (second - curve(first)).square() / 2
 
 
-def banana_gradient(position, variance=4.0, bend=0.5):
+def banana_gradient(position, variance, curve, slope):
     gradient = torch.empty_like(position)
-    gradient[:, 1] = position[:, 1] - bend * position[:, 0] ** 2 + bend * variance
-    gradient[:, 0] = position[:, 0] * (1 / variance - 2 * bend * gradient[:, 1])
+    gradient[:, 1] = position[:, 1] - curve(position[:, 0])
+    gradient[:, 0] = position[:, 0] / variance - slope(position[:, 0]) * gradient[:, 1]
     return gradient""",
-        "one chain after the other": """def banana_energy(position, variance=4.0, bend=0.5):
-    return torch.tensor([x * x / 2 / variance + (y - bend * (x * x - variance)) ** 2 / 2 for x, y in position.tolist()])
+        "one chain after the other": """def banana_energy(position, variance, curve):
+    return torch.stack([x * x / 2 / variance + (y - curve(x[None])[0]) ** 2 / 2 for x, y in position])
 
 
-def banana_gradient(position, variance=4.0, bend=0.5):
+def banana_gradient(position, variance, curve, slope):
     rows = []
-    for x, y in position.tolist():
-        w = y - bend * (x * x - variance)
-        rows.append([x / variance - 2 * bend * x * w, w])
-    return torch.tensor(rows)""",
+    for x, y in position:
+        w = y - curve(x[None])[0]
+        rows.append(torch.stack([x / variance - slope(x[None])[0] * w, w]))
+    return torch.stack(rows)""",
+        "by torch.vmap": """def banana_energy(position, variance, curve):
+    return torch.vmap(lambda q: q[0] ** 2 / (2 * variance) + (q[1] - curve(q[:1])[0]) ** 2 / 2)(position)
+
+
+def banana_gradient(position, variance, curve, slope):
+    def one(q):
+        residual = q[1] - curve(q[:1])[0]
+        return torch.stack([q[0] / variance - slope(q[:1])[0] * residual, residual])
+
+    return torch.vmap(one)(position)""",
     },
     "leapfrog": {
         "drift first": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    step = step_size.unsqueeze(-1)
     for _ in range(num_steps):
-        position = position + step_size / 2 * momentum / mass
-        momentum = momentum - step_size * gradient(position)
-        position = position + step_size / 2 * momentum / mass
+        position = position + step / 2 * torch.linalg.solve(mass, momentum.T).T
+        momentum = momentum - step * gradient(position)
+        position = position + step / 2 * torch.linalg.solve(mass, momentum.T).T
     return position, momentum""",
         "in place": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    step, inverse = step_size[:, None], mass.inverse()
     for _ in range(num_steps):
-        momentum -= step_size / 2 * gradient(position)
-        position += step_size * momentum / mass
-        momentum -= step_size / 2 * gradient(position)
-    return position, momentum""",
-        "neighbouring kicks as one": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
-    momentum = momentum - step_size / 2 * gradient(position)
-    for step in range(num_steps):
-        position = position + step_size * momentum / mass
-        momentum = momentum - (step_size if step < num_steps - 1 else step_size / 2) * gradient(position)
+        momentum -= step / 2 * gradient(position)
+        position += step * (momentum @ inverse)
+        momentum -= step / 2 * gradient(position)
     return position, momentum""",
         "in velocities": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
-    velocity, force = momentum / mass, -gradient(position)
+    h, inverse = step_size[:, None], torch.linalg.inv(mass)
+    velocity, force = momentum @ inverse, -gradient(position) @ inverse
     for _ in range(num_steps):
-        position = position + step_size * velocity + step_size**2 / 2 * force / mass
-        new = -gradient(position)
-        velocity, force = velocity + step_size / 2 * (force + new) / mass, new
-    return position, velocity * mass""",
+        position = position + h * velocity + h**2 / 2 * force
+        new = -gradient(position) @ inverse
+        velocity, force = velocity + h / 2 * (force + new), new
+    return position, velocity @ mass""",
+        "by torch.vmap": """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    inverse = torch.linalg.inv(mass)
+
+    def one(q, p, h):
+        for _ in range(num_steps):
+            p = p - h / 2 * gradient(q[None])[0]
+            q = q + h * inverse @ p
+            p = p - h / 2 * gradient(q[None])[0]
+        return q, p
+
+    return torch.vmap(one)(position, momentum, step_size)""",
     },
     "shadow": {
         "drift first": {
-            "0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * momentum**2": "0.5 * position**2 + 0.5 * (1 - step_size**2 / 4) * momentum**2"
+            "0.5 * curvature * shrunk * position**2 + 0.5 / mass * momentum**2": "0.5 * curvature * position**2 + 0.5 / mass * shrunk * momentum**2"
         },
         "on another scale": {
-            "0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * momentum**2": "0.5 * position**2 + 0.5 * momentum**2 / (1 - step_size**2 / 4)"
+            "0.5 * curvature * shrunk * position**2 + 0.5 / mass * momentum**2": "0.5 * curvature * position**2 + 0.5 / mass * momentum**2 / shrunk"
         },
-        "one chain after the other": {
-            "return (0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * "
-            "momentum**2).sum(-1)": "return torch.stack([(q * q * (1 - step_size**2 / 4) + p * p)[0] / 2 for q, p in zip(position, momentum)])"
-        },
+        "one chain after the other": """def shadow_energy(position, momentum, step_size, curvature, mass):
+    h = step_size * math.sqrt(curvature / mass)
+    return torch.stack([(curvature * q * q * (1 - h * h / 4) + p * p / mass)[0] / 2 for q, p in zip(position, momentum)])""",
     },
     "stability": {
         "eigenvalues of a product": """def stability_limit(covariance, mass):
-    return 2 / torch.linalg.eigvals(torch.diag(1 / mass) @ covariance.inverse()).real.max().sqrt()""",
+    return 2 / torch.linalg.eigvals(mass.inverse() @ covariance.inverse()).real.max().sqrt()""",
         "by singular values": """def stability_limit(covariance, mass):
-    root = torch.diag(mass**0.5) @ torch.linalg.cholesky(covariance)
-    return 2 * torch.linalg.svdvals(root).min()""",
+    return 2 * torch.linalg.svdvals(torch.linalg.cholesky(mass).T @ torch.linalg.cholesky(covariance)).min()""",
         "in NumPy": """def stability_limit(covariance, mass):
     import numpy as np
 
-    return 2 / np.sqrt(np.linalg.eigvals(np.linalg.inv(covariance.numpy()) / mass.numpy()[:, None]).real.max())""",
+    return 2 * np.sqrt(np.linalg.eigvals(covariance.numpy() @ mass.numpy()).real.min())""",
     },
     "momentum": {
-        "in place": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, "
-            "generator=generator, dtype=position.dtype)": "return torch.empty_like(position).normal_(generator=generator).mul_(mass.sqrt())"
-        },
-        "by torch.normal": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, "
-            "generator=generator, dtype=position.dtype)": "return torch.normal(torch.zeros_like(position), mass.sqrt().expand_as(position), generator=generator)"
-        },
-        "one chain after the other": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, "
-            "generator=generator, dtype=position.dtype)": "return torch.stack([mass.sqrt() * torch.randn(len(mass), generator=generator) for _ in position])"
-        },
+        "by a symmetric root": """def draw_momentum(position, mass, generator):
+    values, vectors = torch.linalg.eigh(mass)
+    root = vectors * values.sqrt() @ vectors.T
+    return torch.empty_like(position).normal_(generator=generator) @ root""",
+        "one chain after the other": """def draw_momentum(position, mass, generator):
+    root = torch.linalg.cholesky(mass)
+    return torch.stack([root @ torch.randn(len(mass), generator=generator) for _ in position])""",
         "by the inverse distribution function": {
             "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri(torch.rand(position.shape, generator=generator, dtype=position.dtype))"
         },
     },
     "hamiltonian": {
-        "an inner product": {
-            "0.5 * (momentum**2 / mass).sum(-1)": "torch.einsum('ci,i,ci->c', momentum, 0.5 / mass, momentum)"
-        },
-        "in velocities": {
-            "(momentum**2 / mass).sum(-1)": "(mass * (momentum / mass) ** 2).sum(-1)"
-        },
-        "one chain after the other": {
-            "return energy(position) + 0.5 * (momentum**2 / mass).sum(-1)": "return torch.stack([energy(q[None])[0] + (p * p / mass).sum() / 2 for q, p in zip(position, momentum)])"
-        },
+        "an inner product": """def hamiltonian(energy, position, momentum, mass):
+    return energy(position) + torch.einsum("ci,ij,cj->c", momentum, mass.inverse(), momentum) / 2""",
+        "by the root of the mass": """def hamiltonian(energy, position, momentum, mass):
+    z = torch.linalg.solve_triangular(torch.linalg.cholesky(mass), momentum.T, upper=False)
+    return energy(position) + (z**2).sum(0) / 2""",
+        "one chain after the other": """def hamiltonian(energy, position, momentum, mass):
+    return torch.stack([energy(q[None])[0] + p @ torch.linalg.solve(mass, p) / 2 for q, p in zip(position, momentum)])""",
+        "by torch.vmap": """def hamiltonian(energy, position, momentum, mass):
+    inverse = torch.linalg.inv(mass)
+    return torch.vmap(lambda q, p: energy(q[None])[0] + p @ inverse @ p / 2)(position, momentum)""",
     },
     "hmc": {
         "in logarithms": {
-            "torch.rand(change.shape, generator=generator) < torch.exp(-change)": "torch.rand(change.shape, generator=generator).log() < -change"
+            "uniform < torch.exp(-change / temperature)": "temperature * uniform.log() < -change"
         },
-        "one chain after the other, with if": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
+        "the potential and the step rescaled": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    root = math.sqrt(temperature)
     start = draw_momentum(position, mass, generator)
+    q, p = leapfrog(lambda x: gradient(x) / root, position.clone() , start.clone() * 1.0, step_size * 0 + step_size, 0, mass)
+    for _ in range(num_steps):  # momenta over the root of T
+        p = p - step_size[:, None] / 2 * gradient(q) / root
+        q = q + root * step_size[:, None] * p @ torch.linalg.inv(mass)
+        p = p - step_size[:, None] / 2 * gradient(q) / root
+    change = (energy(q) - energy(position)) / temperature + ((p @ torch.linalg.inv(mass) * p).sum(-1) - (start @ torch.linalg.inv(mass) * start).sum(-1)) / 2
+    accepted = torch.rand(len(q), generator=generator) < (-change).exp()
+    return torch.where(accepted[:, None], q, position), accepted""",
+        "one chain after the other, with if": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    start = draw_momentum(position, temperature * mass, generator)
     before = hamiltonian(energy, position, start, mass)
     proposal, end = leapfrog(gradient, position.clone(), start.clone(), step_size, num_steps, mass)
     after = hamiltonian(energy, proposal, end, mass)
     decisions = []
     for chain in range(len(position)):
-        decisions.append(bool(torch.rand(1, generator=generator) < min(1.0, math.exp(before[chain] - after[chain]))))
+        decisions.append(bool(torch.rand(1, generator=generator) < min(1.0, math.exp(min(0.0, float(before[chain] - after[chain]) / temperature)))))
         if decisions[-1]:
             position[chain] = proposal[chain]
     return position, torch.tensor(decisions)""",
-        "the ends of free flights kept, each force evaluated once": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
-    first = torch.normal(torch.zeros_like(position), mass.sqrt().expand_as(position), generator=generator)
-    q, p, force = position, first, -gradient(position)
-    for _ in range(num_steps):
-        q = q + step_size * (p + step_size / 2 * force) / mass
-        new = -gradient(q)
-        p, force = p + step_size / 2 * (force + new), new
-    uniform = torch.rand(len(q), generator=generator)
-    accepted = uniform.log() <= energy(position) - energy(q) + ((first**2 - p**2) / (2 * mass)).sum(-1)
-    return position + accepted[:, None] * (q - position), accepted""",
-        "the momentum flipped, drift first, all inside": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
-    start = mass.sqrt() * torch.empty_like(position).normal_(generator=generator)
+        "the momentum flipped, drift first, all inside": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    inverse, h = mass.inverse(), step_size[:, None]
+    start = temperature**0.5 * torch.empty_like(position).normal_(generator=generator) @ torch.linalg.cholesky(mass).T
     place, momentum = position.clone(), start.clone()
     for _ in range(num_steps):
-        place += step_size / 2 * momentum / mass
-        momentum -= step_size * gradient(place)
-        place += step_size / 2 * momentum / mass
+        place += h / 2 * momentum @ inverse
+        momentum -= h * gradient(place)
+        place += h / 2 * momentum @ inverse
     momentum.neg_()
-    old = energy(position) + (start**2 / mass).sum(-1) / 2
-    new = energy(place) + (momentum**2 / mass).sum(-1) / 2
-    accept = torch.empty_like(old).exponential_(generator=generator) > new - old
+    old = energy(position) + (start @ inverse * start).sum(-1) / 2
+    new = energy(place) + (momentum @ inverse * momentum).sum(-1) / 2
+    accept = temperature * torch.empty_like(old).exponential_(generator=generator) > new - old
     position[accept] = place[accept]
     return position, accept""",
     },

@@ -17,6 +17,14 @@ checks = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(checks)
 
 
+@pytest.fixture(autouse=True)
+def in_double_precision():
+    """Let the default dtype be double, as it is in the assignments."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 def draws(*shape, seed=0):
     return torch.randn(*shape, generator=checks.seeded(seed), dtype=torch.float64)
 
@@ -34,24 +42,27 @@ def test_the_examples():
     [
         (
             draws(1_500, 20),
-            lambda sample: checks.assert_mean(sample, 0.0, "it", std=1.0),
+            lambda sample: checks.assert_mean(sample, sample.shape, 0.0, "it", std=1.0),
         ),
         (
             draws(1_500, 20, 3),
-            lambda sample: checks.assert_mean(sample, 0.0, "it", std=1.0),
+            lambda sample: checks.assert_mean(sample, sample.shape, 0.0, "it", std=1.0),
         ),
-        (draws(1_500, 40), lambda sample: checks.assert_normal(sample, 0.0, 1.0, "it")),
+        (
+            draws(1_500, 40),
+            lambda sample: checks.assert_normal(sample, (40,), 0.0, 1.0, "it"),
+        ),
         (
             3 + 2 * draws(1_000, 500),
-            lambda sample: checks.assert_normal(sample, 3.0, 4.0, "it"),
+            lambda sample: checks.assert_normal(sample, (500,), 3.0, 4.0, "it"),
         ),
         (
             uniform(1_500, 500) < 0.3,
-            lambda sample: checks.assert_share(sample, 0.3, "it"),
+            lambda sample: checks.assert_share(sample, sample.shape, 0.3, "it"),
         ),
         (
             uniform(1_000, 500, 3) < 0.3,
-            lambda sample: checks.assert_share(sample, 0.3, "it"),
+            lambda sample: checks.assert_share(sample, sample.shape, 0.3, "it"),
         ),
     ],
     ids=["a mean", "three means", "a normal law", "another", "a share", "three shares"],
@@ -81,8 +92,8 @@ def test_an_assignment_stays_below_one_in_ten_thousand():
 @pytest.mark.parametrize(
     "check",
     [
-        lambda values: checks.assert_mean(values, 0.5, "it", std=1.0),
-        lambda values: checks.assert_normal(values, 0.5, 1.0, "it"),
+        lambda values: checks.assert_mean(values, (10_000,), 0.5, "it", std=1.0),
+        lambda values: checks.assert_normal(values, (10_000,), 0.5, 1.0, "it"),
     ],
     ids=["a mean", "a normal law"],
 )
@@ -101,7 +112,7 @@ WRONG_LAWS = {
     "heavy tails": draws(10_000) * draws(10_000, seed=1),
     "one draw, many times": draws(1).expand(10_000),
     "quantiles, which fit too well": torch.special.ndtri(
-        (torch.arange(10_000) + 0.5) / 10_000
+        (torch.arange(10_000).double() + 0.5) / 10_000
     ),
     "zeros": torch.zeros(10_000),
 }
@@ -110,17 +121,18 @@ WRONG_LAWS = {
 @pytest.mark.parametrize("values", WRONG_LAWS.values(), ids=WRONG_LAWS.keys())
 def test_what_is_not_the_normal_law_is_found_out(values):
     with pytest.raises(AssertionError, match="more than chance allows"):
-        checks.assert_normal(values, 0.0, 1.0, "it")
+        checks.assert_normal(values, (10_000,), 0.0, 1.0, "it")
 
 
 def test_the_bound_is_shared_among_entries():
     values = draws(1_000, 3)
     values[:, 2] += 0.2
     with pytest.raises(AssertionError, match="should be 0, but it is"):
-        checks.assert_mean(values, 0.0, "the mean", std=1.0)
+        checks.assert_mean(values, (1_000, 3), 0.0, "the mean", std=1.0)
 
 
 NOT_FINITE = torch.tensor([1.0, float("inf")])
+FEW = torch.zeros(1, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +157,7 @@ NOT_FINITE = torch.tensor([1.0, float("inf")])
         (
             "assert_shape",
             (torch.zeros(2, dtype=torch.int64), (2,), "it"),
-            "it should be of dtype float32 or float64",
+            "it should be of dtype torch.float64, but it is of torch.int64",
         ),
         (
             "assert_shape",
@@ -153,24 +165,30 @@ NOT_FINITE = torch.tensor([1.0, float("inf")])
             "it should be of dtype torch.bool",
         ),
         ("assert_shape", (NOT_FINITE, (2,), "it"), "it should be finite"),
-        ("assert_mean", (NOT_FINITE, 1.0, "it", 1.0), "not finite"),
+        ("assert_mean", (NOT_FINITE, (2,), 1.0, "it", 1.0), "finite"),
         (
             "assert_mean",
-            (torch.tensor([True, False]), 0.5, "it", 0.5),
-            "it should be real",
+            (torch.tensor([True, False]), (2,), 0.5, "it", 0.5),
+            "it should be of dtype torch.float64",
         ),
-        ("assert_normal", (NOT_FINITE, 0.0, 1.0, "it"), "not finite"),
+        ("assert_normal", (NOT_FINITE, (2,), 0.0, 1.0, "it"), "finite"),
         (
             "assert_normal",
-            (draws(1_000) * 2, 0.0, 2.0, "it"),
+            (FEW, (4,), 0.0, 1.0, "it"),
+            r"of shape \(4,\), but it is of",
+        ),
+        ("assert_close", (FEW.float(), FEW, "it"), "of dtype torch.float64, but"),
+        (
+            "assert_normal",
+            (draws(1_000) * 2, (1_000,), 0.0, 2.0, "it"),
             "it should have the variance 2",
         ),
         (
             "assert_share",
-            (uniform(1_000, 2) < torch.tensor([0.5, 0.7]), 0.5, "it"),
+            (uniform(1_000, 2) < torch.tensor([0.5, 0.7]), (1_000, 2), 0.5, "it"),
             "it should be 0.5, but it is 0.7",
         ),
-        ("assert_share", (torch.arange(1_000) % 2 == 0, 0.5, "it"), None),
+        ("assert_share", (torch.arange(1_000) % 2 == 0, (1_000,), 0.5, "it"), None),
     ],
 )
 def test_what_is_wrong_is_said(check, arguments, message):
