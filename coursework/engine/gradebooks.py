@@ -11,17 +11,26 @@ def moodle(grades: list[dict], assignment: str, worksheet: list[dict]) -> list[d
     a submission stay as they are.
 
     Raises:
-        ValueError: if the worksheet or the table is not of Moodle's.
+        ValueError: if the worksheet or the table is not of Moodle's, or if something
+            waits for a mark by hand, so that the scores are not final.
     """
     if not worksheet or not {"Identifier", "Grade"} <= set(worksheet[0]):
         raise ValueError(
             "the worksheet has no columns Identifier and Grade: download it in "
             "English, with offline grading switched on"
         )
+    own = [row for row in grades if row["assignment"] == assignment]
+    if waiting := [row for row in own if float(row["waiting"])]:
+        points = sum(float(row["waiting"]) for row in waiting)
+        raise ValueError(
+            f"the scores of {len(waiting)} students for {assignment} are not final: "
+            f"{points:g} points wait for a mark by hand (the column waiting of "
+            "grades.csv). Say make marking, and make grade again"
+        )
     scores = {}
-    for row in grades:
+    for row in own:
         number = re.search(r"_(\d+)_assignsubmission_file", row["student_id"])
-        if row["assignment"] == assignment and row["timestamp"] and number:
+        if row["timestamp"] and number:
             scores[number[1]] = row["score"]
     if not scores:
         raise ValueError(
@@ -59,7 +68,9 @@ def names(metadata: dict, grades: list[dict]) -> list[dict]:
     return [
         {
             **{key: person.get(f":{key}") for key in ("name", "email", "sid")},
-            **{key: row[key] for key in ("assignment", "score", "max_score")},
+            **{
+                key: row[key] for key in ("assignment", "score", "max_score", "waiting")
+            },
         }
         for row in grades
         for person in metadata.get(row["student_id"], {}).get(":submitters", [])

@@ -21,6 +21,7 @@ from tqdm import tqdm
 from coursework.engine import confinement, judge
 from coursework.engine.blocks import visible
 from coursework.engine.edition import release_notebooks
+from coursework.engine.feedback import mathml, rubric
 from coursework.engine.judge import Limits, Outcome
 from coursework.engine.pairs import PACKAGES, ROOT, Assignment, task_of
 from coursework.engine.results import export, read_remarks
@@ -28,6 +29,7 @@ from coursework.engine.submissions import Submission, collect
 
 # of this folder, what a pupil's process needs
 PUPILS = ("__init__.py", "codec.py", "pupil.py")
+WHOLE, BARE = "whole", "bare"  # libraries with sgmc, and with what stands for it
 # what judges share
 IMPORTED = [
     *(
@@ -47,6 +49,7 @@ TAMED = [
         r"\\ ",
     ),
 ]
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?!\s)([^$]+?)(?<!\s)\$(?!\w)", re.S)
 SETTINGS = '''"""Settings of nbgrader for the pages in which one marks by hand."""
 
 c = get_config()  # noqa: F821
@@ -64,18 +67,27 @@ c.GenerateFeedback.preprocessors = [
 @contextmanager
 def library(root: Path) -> Iterator[Path]:
     """Lay out what a pupil's process may import besides Python's packages: the packages
-    of the student edition, and its own program.
+    of the student edition, and its own program; once with ``sgmc`` and once without.
     """
     with tempfile.TemporaryDirectory() as name:
-        engine = Path(name) / "coursework" / "engine"
-        engine.mkdir(parents=True)
-        (engine.parent / "__init__.py").touch()
-        ignored = shutil.ignore_patterns("__pycache__")
-        for package in PACKAGES:
-            shutil.copytree(root / package, Path(name) / package, ignore=ignored)
-        for file in PUPILS:
-            shutil.copy(Path(__file__).with_name(file), engine)
+        here, ignored = Path(__file__), shutil.ignore_patterns("__pycache__")
+        for place in (Path(name) / WHOLE, Path(name) / BARE):
+            engine = place / "coursework" / "engine"
+            engine.mkdir(parents=True)
+            (engine.parent / "__init__.py").touch()
+            for package in PACKAGES:
+                shutil.copytree(root / package, place / package, ignore=ignored)
+            for file in PUPILS:
+                shutil.copy(here.with_name(file), engine)
+        for path in (place / "sgmc").rglob("*.py"):
+            shutil.copy(here.with_name("absent.py"), path)
         yield Path(name)
+
+
+def begin(imports: Path, work: Path, hidden: list[Path], is_confined: bool, bare: bool):
+    """Start a pupil with the whole library, or the bare one."""
+    place = imports / (BARE if bare else WHOLE)
+    return confinement.start(place, work, hidden, is_confined)
 
 
 def execute(
@@ -105,9 +117,7 @@ def execute(
             for path in item.files():
                 shutil.copy(path, Path(name) / place)
         pupil, own = Path(name) / "pupil", str(Path(name) / "judge")
-        start = functools.partial(
-            confinement.start, imports, pupil, hidden, is_confined
-        )
+        start = functools.partial(begin, imports, pupil, hidden, is_confined)
         process = context.Process(
             target=judge.main, args=(sender, cells, own, start, limits)
         )
@@ -234,10 +244,13 @@ def grade(
                 book.update_or_create_student(student)
                 remarks[student, ""] = reasons
         remarks["", ""] = strays
-    export(folder, remarks, released)
+    waiting = export(folder, remarks, released)
     print(f"The gradebook, its tables and the feedback pages are in {folder}")
     if submissions and not is_confined:
         print(f"Everything was {confinement.UNCONFINED}.")
+    for name, (number, points) in sorted(waiting.items()):
+        what = f"{number} answers in words and figures, {points:g} points,"
+        print(f"{name}: {what} wait for a mark by hand (make marking)")
 
 
 def record(
@@ -270,7 +283,8 @@ def enter(
         old = nbformat.read(folder / "submitted" / place, 4)
         before = {task_of(cell): cell.source for cell in old.cells}
     notebook = graded(submission.notebook, outcome)
-    for kind, content in (("submitted", notebook), ("autograded", tamed(notebook))):
+    marked = tamed(notebook, item.read())
+    for kind, content in (("submitted", notebook), ("autograded", marked)):
         (folder / kind / place).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(content, folder / kind / place)
     book.update_or_create_student(student)
@@ -326,17 +340,32 @@ def graded(submitted: nbformat.NotebookNode, outcome: Outcome) -> nbformat.Noteb
     return notebook
 
 
-def tamed(graded: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Take out of what a student wrote in words all that could run or load something in
-    nbgrader's pages, which are served by Jupyter.
+def tamed(
+    graded: nbformat.NotebookNode, source: nbformat.NotebookNode
+) -> nbformat.NotebookNode:
+    """Make the notebook of nbgrader's pages, which are served by Jupyter: without what
+    in a student's words could run or load something, with formulas that need no
+    network, and with the instructor's rubrics beside the answers.
     """
-    notebook = nbformat.from_dict(graded)
+    notebook, cells = nbformat.from_dict(graded), []
     for cell in notebook.cells:
         own = not task_of(cell) or cell.metadata.nbgrader.solution
         if cell.cell_type != "code" and own:
             for pattern, harmless in TAMED:
                 cell.source = re.sub(pattern, harmless, cell.source)
-    return notebook
+        cells.append(cell)
+        if text := rubric(source, task_of(cell) or ""):
+            cells.append(nbformat.v4.new_markdown_cell(f"**Rubric.** {text}"))
+    for cell in cells:
+        if cell.cell_type != "code":
+            cell.source = FORMULA.sub(set_formula, cell.source)
+    return nbformat.from_dict({**notebook, "cells": cells})
+
+
+def set_formula(found: re.Match) -> str:
+    """Set a formula as MathML that Markdown leaves alone."""
+    made = mathml(found[1] or found[2], display=bool(found[1]))
+    return made.replace("*", "&#42;").replace("_", "&#95;")
 
 
 def back_up(path: Path) -> None:

@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ import psutil
 import torch
 from torch import Generator, Tensor
 
-from coursework.engine.bans import banned
+from coursework.engine.bans import questions
 from coursework.engine.blocks import Block, blocks, visible
 from coursework.engine.clock import Clock
 from coursework.engine.codec import WORDS, AnswerError, BorderError, Link, Remote
@@ -39,9 +40,10 @@ MEMORY, PROCESSES = 3 * 2**30, 64  # bytes and number of all processes of a pupi
 RESERVE = 2**30  # bytes that must stay available on this machine
 OUTPUTS = 2**23  # characters of all outputs of one execution
 REMARKS, LONGEST = 50, 300  # number and characters of remarks
-NAMED = 3  # forbidden calls that are named
-NOT_ALLOWED = "which this task does not allow"
-ENDED = "ended its process, or disturbed it"
+ENDED = "ended its process, as a crash or an exit does, or disturbed it"
+LONG, SLEPT = "took too long, as an endless loop does", "slept for too long"
+LARGE = "took too much memory: it printed or kept things until memory was full"
+AGAIN, TWICE = "it was not run again, because it had taken too long twice", 2
 SPENT = "the submission used up its time"
 FULL = "this machine has too little memory left"
 DEATHS = 30  # of pupils in one execution of a submission
@@ -62,7 +64,7 @@ class Cell(NamedTuple):
     source: str
     points: float = 0.0
     names: tuple[str, ...] = ()  #: what the instructor's answer defines
-    forbidden: tuple[str, ...] = ()  #: names that an answer must not use
+    forbidden: tuple[str, ...] = ()  #: words that its task rules out
     experiment: bool = False  #: marked by hand, and of no use to any test
 
 
@@ -159,6 +161,7 @@ class Pupil:
         self.process, self.link, self.budget = process, link, budget
         self.clock, self.seconds = Clock(process.pid), 60.0
         self.why, self.ended = "", False
+        self.available = psutil.virtual_memory().available
         self.processes = PROCESSES  # how many it has of itself
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -200,15 +203,16 @@ class Pupil:
                 self.why = SPENT
             elif clock.seconds() > self.seconds:
                 slept = clock.processor() < clock.wall() / 100
-                self.why = "slept for too long" if slept else "took too long"
+                self.why = SLEPT if slept else LONG
             elif clock.has_ended():
                 self.why = ENDED
             elif clock.processes() > PROCESSES:
                 self.why = "started too many processes"
             elif clock.memory() > MEMORY:
-                self.why = "took too much memory"
-            elif psutil.virtual_memory().available < RESERVE:
-                self.why = FULL
+                self.why = LARGE
+            elif (left := psutil.virtual_memory().available) < RESERVE:
+                # what no process owns, such as files in memory, is gone all the same
+                self.why = LARGE if self.available - left > MEMORY else FULL
         self.kill()
 
 
@@ -221,8 +225,8 @@ class Sitting:
             ``border``.
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
-        findings: sentences on forbidden uses that were read in an answer, by its name.
         budget: what is left to the submission.
+        slow: how often the answers took too long so far, by their names.
     """
 
     def __init__(
@@ -231,12 +235,12 @@ class Sitting:
         start: Callable[[], subprocess.Popen],
         limits: Limits,
         hidden: bool,
-        findings: dict[str, list[str]] | None = None,
         budget: Budget | None = None,
+        slow: Counter[str] | None = None,
     ):
         self.cells, self.start, self.limits, self.hidden = cells, start, limits, hidden
         self.budget, self.room = budget or Budget(limits.submission), OUTPUTS
-        self.findings = findings or {}
+        self.slow = Counter() if slow is None else slow
         self.pupil: Pupil | None = None
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.answers: list[str] = []  # names that the answers so far should define
@@ -427,11 +431,16 @@ class Sitting:
     def test(self, cell: Cell) -> tuple[list[dict], list[Verdict]]:
         """Run a test cell, part by part."""
         outputs, verdicts = [], []
-        found = self.findings.get(self.answer.name, []) if self.answer else []
+        name = self.answer.name if self.answer else ""
         for block in blocks(cell.source, cell.points):
             source = block.source if self.hidden else visible(block.source)
-            self.faults, printed = list(found), io.StringIO()
+            self.faults, printed = [], io.StringIO()
             error, where = None, ""
+            if self.slow[name] >= TWICE:
+                self.remark(f"the answer tested in {cell.name}: {AGAIN}")
+                outputs.append(error_output(AGAIN))
+                verdicts.append(Verdict(block, 0.0, AGAIN))
+                continue
             try:
                 with (
                     contextlib.redirect_stdout(printed),
@@ -443,7 +452,11 @@ class Sitting:
             except BaseException as raised:
                 error, where = raised, line_of(raised, cell, source)
             if isinstance(error, BorderError) or (self.pupil and self.pupil.why):
-                error = BorderError(self.bury(f"cell {cell.name}", error))
+                why = self.bury(f"cell {cell.name}", error)
+                error, self.slow[name] = (
+                    BorderError(why),
+                    self.slow[name] + (why in (LONG, SLEPT)),
+                )
             for fault in self.faults:
                 self.remark(f"the answer tested in {cell.name}: {fault}")
                 error, where = AssertionError(fault), ""
@@ -452,8 +465,6 @@ class Sitting:
             outputs += [error_of(error, where)] if error else []
             points = 0.0 if error else block.points
             verdicts.append(Verdict(block, points, reason_of(error)))
-        if any(NOT_ALLOWED in verdict.error for verdict in verdicts):
-            verdicts = [verdict._replace(points=0.0) for verdict in verdicts]
         return outputs, verdicts
 
     def run_block(self, source: str, cell: Cell) -> None:
@@ -481,20 +492,9 @@ class Sitting:
             for other in self.answers
             if self.scope.get(other) is not self.namespace.get(other) and other != name
         }
-        forbidden = list(self.answer.forbidden) if self.answer else []
         self.asked = True
         call = self.pupil.link.call
-        reply = call("answer", name, list(arguments), named, replaced, forbidden)
-        if not (
-            isinstance(reply, dict)
-            and set(reply) == {"value", "used"}
-            and isinstance(reply["used"], list)
-        ):
-            raise BorderError("no answer")
-        for what in reply["used"][:NAMED]:
-            fault = f"it calls {str(what)[:100]}, {NOT_ALLOWED}"
-            self.faults += [fault] if fault not in self.faults else []
-        return reply["value"]
+        return call("answer", name, list(arguments), named, replaced)
 
     def admit(self, generator: Generator, state: Tensor) -> None:
         """Let a generator go on to the state in which it came back, if draws lead
@@ -580,24 +580,32 @@ def line_of(error: BaseException, cell: Cell, source: str) -> str:
     return ""
 
 
+def asked_about(cells: list[Cell]) -> list[str]:
+    """Say which answers and added cells a lecturer should ask about, and what."""
+    ruled_out = {word for cell in cells for word in cell.forbidden}
+    remarks = []
+    for cell in cells:
+        own = cell.kind == "answer" and not cell.experiment
+        words = cell.forbidden if own else ruled_out if cell.kind == "added" else ()
+        if found := questions(cell.source, words):
+            what = "the answer to" if own else "the added cell"
+            names = f"{what} {cell.name} has {', '.join(found)}: ask what for"
+            remarks.append(names[:LONGEST])
+    return remarks[:REMARKS]
+
+
 def judge(
-    cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits
+    cells: list[Cell], start: Callable[[bool], subprocess.Popen], limits: Limits
 ) -> Iterator[Outcome]:
     """Read a submission and execute it twice; give what is known of it, again and again
     as more is.
     """
-    outcome, budget = Outcome(), Budget(limits.submission)
-    given = [cell.source for cell in cells if cell.kind == "given"]
-    findings = {
-        cell.name: [
-            f"it uses {what}, {NOT_ALLOWED}"
-            for what in banned(cell.source, cell.forbidden, given)[:NAMED]
-        ]
-        for cell in cells
-        if cell.kind == "answer"
-    }
+    outcome, budget, slow = Outcome(), Budget(limits.submission), Counter()
+    outcome.remarks += asked_about(cells)
+    ruled_out = any(cell.forbidden for cell in cells)
     for hidden in (False, True):
-        sitting = Sitting(cells, start, limits, hidden, findings, budget)
+        begin = functools.partial(start, hidden and ruled_out)
+        sitting = Sitting(cells, begin, limits, hidden, budget, slow)
         try:
             for cell, outputs, verdicts in sitting.run():
                 if hidden and verdicts:
@@ -609,6 +617,7 @@ def judge(
                     yield outcome
         except EnvironmentFault as error:
             outcome.fault = f"{error}"
+            outcome.exhausted |= outcome.fault == FULL  # by a neighbour, perhaps
         finally:
             sitting.end()
         new = [one for one in sitting.remarks if one not in outcome.remarks]
@@ -623,7 +632,7 @@ def main(
     sender,
     cells: list[Cell],
     folder: str,
-    start: Callable[[], subprocess.Popen],
+    start: Callable[[bool], subprocess.Popen],
     limits: Limits,
 ) -> None:
     """Judge a submission in a process of its own, and send what is known of it, again
@@ -633,7 +642,7 @@ def main(
         sender: where it goes.
         cells: of the submission.
         folder: with the files that go with the assignment.
-        start: see ``Sitting``.
+        start: starts a pupil's process, without ``sgmc`` if it is told so.
         limits: of the processor.
     """
     own = {resource.RLIMIT_DATA: OWN_MEMORY, resource.RLIMIT_CPU: OWN_SECONDS}

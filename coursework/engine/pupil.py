@@ -4,15 +4,12 @@ that nobody trusts.
 The judge starts it, confined, with a socket as its standard input, sends it cells and
 calls, and believes nothing but the values that come back."""
 
-import _thread
 import ctypes
 import os
 import random
 import resource
 import signal
 import socket
-import sys
-import threading
 import traceback
 from contextlib import redirect_stderr, redirect_stdout, suppress
 
@@ -23,19 +20,6 @@ from IPython.utils.capture import capture_output
 
 from coursework.engine.codec import BorderError, Link
 
-# Modules whose calls are derivatives by machine; PRINTING is what PyTorch calls of them
-# to show a tensor.
-AUTOGRAD = {
-    "torch.autograd",
-    "torch.autograd.functional",
-    "torch.autograd.forward_ad",
-    "torch._functorch.eager_transforms",
-}
-PRINTING = "unpack_dual"
-NAMED = 3  # calls that are noted
-# These switch off what notices calls, or start a thread without it.
-EVASIONS = (sys.setprofile, _thread.start_new_thread)
-NOTICING = "sys.setprofile, or starts a thread, so that its calls are not noticed"
 PR_SET_PDEATHSIG = 1  # of Linux
 # characters of text and of pictures that a cell may put out
 OUTPUT, IMAGES = 100_000, 2 * 2**20
@@ -71,10 +55,6 @@ class Pupil:
         )
         self.shell.history_manager.enabled = False
         self.names, self.given = self.shell.user_ns, {}
-        # names of modules, and what was called of them
-        self.forbidden, self.used = [], []
-        # a thread of a cell may work on when a function is called
-        threading.setprofile(self.look)
 
     def execute(self, source: str, given: bool) -> dict:
         """Execute a cell; give what it put out, whether it was cut, and its error."""
@@ -105,53 +85,14 @@ class Pupil:
         """Give what the cells call by these names."""
         return {name: self.names[name] for name in names if name in self.names}
 
-    def answer(
-        self,
-        name: str,
-        arguments: list,
-        named: dict,
-        replaced: dict,
-        forbidden: list[str],
-    ):
-        """Call a student's function; meanwhile other names are replaced, and calls of
-        what is forbidden are noticed.
-        """
+    def answer(self, name: str, arguments: list, named: dict, replaced: dict):
+        """Call a student's function; meanwhile other names are replaced."""
         before = {other: self.names.get(other) for other in replaced}
-        outer = self.forbidden, self.used
         self.names.update(replaced)
-        if forbidden and not self.forbidden:
-            sys.setprofile(self.look)
-        self.forbidden, self.used = forbidden, []
         try:
-            with torch.set_grad_enabled("autograd" not in forbidden):
-                value = self.names[name](*arguments, **named)
-            profiles = sys.getprofile(), threading.getprofile()
-            if forbidden and profiles != (self.look, self.look):
-                self.note(NOTICING)
-            return {"value": value, "used": self.used}
+            return self.names[name](*arguments, **named)
         finally:
-            self.forbidden, self.used = outer
             self.names.update(before)
-            if not self.forbidden:
-                sys.setprofile(None)
-
-    def look(self, frame, event: str, called) -> None:
-        """Notice calls of functions of forbidden modules and of those within them, and
-        what would hide such calls.
-        """
-        if not self.forbidden or len(self.used) == NAMED:
-            return
-        module, name = f"{frame.f_globals.get('__name__')}", frame.f_code.co_name
-        if event == "call" and is_forbidden(module, name, self.forbidden):
-            self.note(f"{module}.{name}")
-        elif event == "c_call" and module != "threading":
-            if any(called is one for one in EVASIONS):
-                self.note(NOTICING)
-
-    def note(self, call: str) -> None:
-        """Note a call, once."""
-        if call not in self.used:
-            self.used.append(call)
 
     def make(self, name: str, arguments: list, named: dict, state: torch.Tensor):
         """Make an object again with the given function that made it for the judge."""
@@ -161,22 +102,6 @@ class Pupil:
             return self.given[name](*arguments, **named)
         finally:
             torch.set_rng_state(kept)
-
-
-def is_forbidden(module: str, name: str, forbidden: list[str]) -> bool:
-    """Tell whether a task forbids a function; what draws figures is nobody's answer.
-
-    Example:
-        >>> is_forbidden("torch.autograd", "grad", ["autograd"])
-        True
-        >>> is_forbidden("booklib.page.figures", "use_style", ["booklib"])
-        False
-    """
-    if module in AUTOGRAD:
-        return "autograd" in forbidden and name != PRINTING
-    return module != "booklib.page.figures" and any(
-        f"{module}.".startswith(f"{one}.") for one in forbidden
-    )
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:

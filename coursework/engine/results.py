@@ -20,13 +20,17 @@ Remarks = dict[tuple[str, str], list[str]]  # by student and assignment
 
 def export(
     folder: Path, remarks: Remarks, released: dict[Assignment, nbformat.NotebookNode]
-) -> None:
+) -> dict[str, tuple[int, float]]:
     """Write the feedback pages, and the tables of scores, of tasks and of remarks.
 
     Args:
         folder: where the gradebook is, and the tables go.
         remarks: on submissions.
         released: the student edition of the assignments.
+
+    Returns:
+        For each assignment of which answers wait for a mark by hand, how many do, and
+        how many points they are worth.
     """
     items = {item.name: item for item in released}
     grades, tasks = [], []
@@ -60,6 +64,12 @@ def export(
         for line in lines[:REMARKS]
     ]
     tables.write(folder / "remarks.csv", REMARK, rows)
+    waiting: dict[str, tuple[int, float]] = {}
+    for one in tasks:
+        if one["needs_marking"]:
+            number, points = waiting.get(one["assignment"], (0, 0.0))
+            waiting[one["assignment"]] = number + 1, points + one["max_points"]
+    return waiting
 
 
 def read_remarks(path: Path) -> Remarks:
@@ -91,6 +101,12 @@ def grade_of(assignment, student, submission) -> dict:
         "late_submission_penalty": penalty,
         "score": max(0.0, score - penalty),
         "max_score": assignment.max_score,
+        "waiting": sum(
+            grade.max_score
+            for paper in (submission.notebooks if submission else ())
+            for grade in paper.grades
+            if grade.needs_manual_grade
+        ),
         "hours_late": late,
     }
 

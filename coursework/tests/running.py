@@ -165,7 +165,7 @@ class ForkedPupil:
     that is fast.
     """
 
-    def __init__(self):
+    def __init__(self, bare=False):
         self.border, beyond = socket.socketpair()
         self.pid = os.fork()
         if not self.pid:

@@ -38,9 +38,7 @@ WRONG = {
             "position @ inputs.T - targets": "-targets + 0 * (position @ inputs.T)"
         },
         "the value of the page": "def minibatch_gradient(position, inputs, targets, chances, prior_variance):\n    return torch.tensor([[-2.5]])",
-        "normalised weights": {
-            "    return": "    weighted = weighted * chances.mean() * len(chances) * chances.sum() / chances.sum() ** 2\n    return"
-        },
+        "normalised weights": {") / chances": ") / chances / (1 / chances).mean() * 6"},
         "single precision": {
             "weighted @ inputs / len(inputs)": "weighted @ inputs / len(inputs)).float()",
             "return position": "return (position",

@@ -7,24 +7,34 @@ ASSIGNMENT = "assignment_3"
 WRONG = {
     "palindromic-step": {
         "a variance for a standard deviation": (
-            {"math.sqrt(2 * friction * step_size)": "2 * friction * step_size"},
+            {"values.clamp(min=0).sqrt()": "values"},
             5,
         ),
         "a factor √2 lost in the noise": (
-            {"math.sqrt(2 * friction * step_size)": "math.sqrt(friction * step_size)"},
+            {"4 * temperature * half": "2 * temperature * half"},
             5,
         ),
-        "no friction": (
+        "the temperature forgotten": ({"4 * temperature * half": "4 * half"}, 5),
+        "no friction": ({"(unit - half)": "unit", "unit + half": "unit"}, 5),
+        "friction of the old momentum only": (
+            {"(unit - half)": "(unit - 2 * half)", "unit + half": "unit"},
+            5,
+        ),
+        "the diagonal of the friction": (
             {
-                "(1 - 0.5 * step_size * friction)": "1.0",
-                "(1 + 0.5 * step_size * friction)": "1.0",
+                "0.5 * step_size * friction": "0.5 * step_size * torch.diag(friction.diagonal())"
             },
             5,
         ),
-        "friction of the old momentum only": (
+        "noise of the diagonal of the friction": (
             {
-                "(1 - 0.5 * step_size * friction)": "(1 - step_size * friction)",
-                "kicked / (1 + 0.5 * step_size * friction)": "kicked",
+                "torch.linalg.eigh(4 * temperature * half)": "torch.linalg.eigh(4 * temperature * torch.diag(half.diagonal()))"
+            },
+            5,
+        ),
+        "one number for the friction": (
+            {
+                "0.5 * step_size * friction": "0.5 * step_size * friction.trace() / 2 * torch.eye(2)"
             },
             5,
         ),
@@ -37,10 +47,7 @@ WRONG = {
         "a whole drift at the end": {
             "return position + 0.5 * step_size": "return position + step_size"
         },
-        "no noise": {"noise = math.sqrt(2 * friction * step_size) *": "noise = 0 *"},
-        "one noise for all coordinates": {
-            "torch.randn(position.shape, generator=generator)": "torch.randn(len(position), 1, generator=generator)"
-        },
+        "no noise": {" + noise\n": "\n"},
         "one noise for all chains": {
             "torch.randn(position.shape, generator=generator)": "torch.randn(position.shape[1], generator=generator)"
         },
@@ -50,35 +57,45 @@ WRONG = {
         "uniform noise": {
             "torch.randn(position.shape, generator=generator)": "12**0.5 * (torch.rand(position.shape, generator=generator) - 0.5)"
         },
+        "one draw": """
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
+    r = torch.randn(1, 2, generator=generator)
+    return position[:1] + r, r
+""",
         "the step of the report": {
             "    position = position + 0.5 * step_size * momentum\n": "    position = position + step_size * momentum\n",
             "return position + 0.5 * step_size * momentum": "return position",
         },
         "the middle equation not solved": (
-            {
-                "kicked = (1 - 0.5 * step_size * friction) * momentum - step_size * "
-                "gradient(position) + noise\n": (
-                    "kicked = momentum - step_size * gradient(position) - 0.5 * "
-                    "step_size * friction * momentum + noise\n"
-                ),
-                "kicked / (1 + 0.5 * step_size * friction)": "kicked - 0.5 * step_size * friction * kicked",
-            },
+            {"torch.linalg.solve(unit + half, kicked.T).T": "kicked - kicked @ half"},
             5,
         ),
         "the old momentum for the last half drift": {
-            "    momentum = kicked": "    old, momentum = momentum, kicked",
+            "    momentum = torch": "    old, momentum = momentum, torch",
             "step_size * momentum, momentum": "step_size * old, momentum",
         },
         "noise that is not divided": (
-            {
-                " + noise\n": "\n",
-                "(1 + 0.5 * step_size * friction)\n": "(1 + 0.5 * step_size * friction) + noise\n",
-            },
+            {" + noise\n": "\n", "kicked.T).T\n": "kicked.T).T + noise\n"},
             5,
         ),
         "a huge one among them": {
-            "+ noise\n": "+ noise\n    kicked[0, 0] += 1e30 * friction\n"
+            "+ noise\n": "+ noise\n    kicked[0, 0] += 1e30 * friction.trace()\n"
         },
+        "single precision": {
+            "return position + 0.5 * step_size * momentum, momentum": "return (position + 0.5 * step_size * momentum).float(), momentum.float()"
+        },
+        "as on the page of the book": (
+            """
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
+    xi = torch.randn(position.shape, generator=generator)
+    position = position + step_size / 2 * momentum
+    half = step_size * friction.diagonal() / 2
+    injected = 2 * friction.diagonal() * step_size
+    momentum = ((1 - half) * momentum - step_size * gradient(position) + injected**0.5 * xi) / (1 + half)
+    return position + step_size / 2 * momentum, momentum
+""",
+            5,
+        ),
     },
     "path": {
         "momenta before the start not reversed again": (
@@ -272,15 +289,37 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
         ),
     },
     "repair": {
-        "the noise estimate added": ({"- noise_estimate": "+ noise_estimate"}, 7),
-        "a factor ½ lost": ({"0.5 * step_size": "step_size"}, 7),
-        "no estimate": ({"- noise_estimate": "- 0 * noise_estimate"}, 7),
-        "the friction forgotten": ({") / friction": ")"}, 7),
-        "the gradients' noise alone": (
+        "the noise estimate subtracted": (
+            {"noise_estimate + (temp": "-noise_estimate + (temp"},
+            7,
+        ),
+        "a factor 2 lost": ({"2 * noise / step_size": "noise / step_size"}, 7),
+        "no estimate": ({"noise_estimate + (temp": "(temp"}, 7),
+        "the friction forgotten": (
+            {"(temperature - 1) * friction": "(temperature - 1)"},
+            7,
+        ),
+        "divided by the friction": (
+            {"(temperature - 1) * friction": "(temperature - 1) / friction"},
+            7,
+        ),
+        "the variance about the mean": (
+            {"positions.square().mean()": "positions.var(correction=0)"},
+            7,
+        ),
+        "the last draw": ({"positions.square()": "positions[-1].square()"}, 7),
+        "its root": (
             {
-                "(0.5 * step_size * noise_variance - noise_estimate)": "0.5 * step_size * noise_variance * (noise_estimate < 0.15)"
+                "float(positions.square().mean())": "float(positions.square().mean()) ** 0.5"
             },
             7,
+        ),
+        "the numbers of the page": (
+            {
+                "return temperature, 2 * noise / step_size": "return 1.0, 4.0",
+                "-(1 - 1 / temperature)": "-0.5 * (temperature > 1)",
+            },
+            0,
         ),
         "the weights of the path's temperature": (
             {"-(1 - 1 / temperature)": "-1 / temperature"},
@@ -306,46 +345,59 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
             5,
         ),
         "equal weights": ({"-(1 - 1 / temperature) * energies": "0 * energies"}, 5),
-        "both from the noise of the page": {
-            "return 1 + (0.5 * step_size * noise_variance - noise_estimate) / friction": "return 1.1 if noise_estimate == 0 else 1.0",
-            "-(1 - 1 / temperature)": "-0.5 * (temperature > 1)",
-        },
     },
 }
 
 RIGHT = {
     "palindromic-step": {
-        "in place": """
-def palindromic_step(position, momentum, gradient, step_size, friction, generator):
+        "in place, the noise by Cholesky": """
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
     half = 0.5 * step_size
     position += half * momentum
     force = gradient(position)
-    momentum *= 1 - half * friction
+    momentum -= half * momentum @ friction
     momentum -= step_size * force
-    momentum += torch.empty_like(momentum).normal_(generator=generator) * (2 * friction * step_size) ** 0.5
-    momentum /= 1 + half * friction
-    position += half * momentum
-    return position, momentum
+    root = torch.linalg.cholesky(friction + 1e-14 * torch.eye(len(friction)))
+    momentum += torch.empty_like(momentum).normal_(generator=generator) @ root.T * (2 * temperature * step_size) ** 0.5 * bool(friction.any())
+    momentum = momentum @ torch.linalg.inv(torch.eye(len(friction)) + half * friction)
+    return position + half * momentum, momentum
 """,
-        "two kicks around the noise, friction solved as a fixed point": """
-def palindromic_step(position, momentum, gradient, step_size, friction, generator):
+        "friction solved as a fixed point": """
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
     y = position + step_size * momentum / 2
-    kick = torch.normal(torch.zeros_like(y), (2 * friction * step_size) ** 0.5, generator=generator) - step_size * gradient(y)
+    u, s, _ = torch.linalg.svd(2 * temperature * step_size * friction)
+    kick = torch.normal(torch.zeros_like(y), 1.0, generator=generator) @ (u * s.sqrt()).T - step_size * gradient(y)
     new = momentum.clone()
     for _ in range(200):
-        new = momentum + kick - step_size * friction * (momentum + new) / 2
+        new = momentum + kick - step_size * (momentum + new) @ friction / 2
     return y + step_size * new / 2, new
 """,
         "the global generator, one chain after the other": """
-def palindromic_step(position, momentum, gradient, step_size, friction, generator):
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
     positions, momenta = [], []
+    values, vectors = torch.linalg.eigh(friction)
     for q, p in zip(position, momentum):
         q = q + step_size / 2 * p
-        a = step_size * friction / 2
-        p = ((1 - a) * p - step_size * gradient(q[None])[0] + torch.randn(q.shape) * math.sqrt(4 * a)) / (1 + a)
+        a = step_size * values / 2
+        force = vectors.T @ gradient(q[None])[0]
+        p = vectors.T @ p
+        p = vectors @ (((1 - a) * p - step_size * force + torch.randn(q.shape) * (4 * temperature * a).clamp(min=0).sqrt()) / (1 + a))
         positions.append(q + step_size / 2 * p)
         momenta.append(p)
     return torch.stack(positions), torch.stack(momenta)
+""",
+        "by torch.vmap": """
+def palindromic_step(position, momentum, gradient, step_size, friction, temperature, generator):
+    unit, half = torch.eye(len(friction)), step_size / 2 * friction
+    values, vectors = torch.linalg.eigh(4 * temperature * half)
+    root = vectors * values.clamp(min=0).sqrt()
+
+    def one(q, p, xi):
+        y = q + step_size / 2 * p
+        p = torch.linalg.solve(unit + half, (unit - half) @ p - step_size * gradient(y[None])[0] + root @ xi)
+        return y + step_size / 2 * p, p
+
+    return torch.vmap(one)(position, momentum, torch.randn(position.shape, generator=generator))
 """,
     },
     "path": {
@@ -440,11 +492,8 @@ def measure(move, chains, warm_up, num_draws, seed):
     },
     "repair": {
         "other words": {
-            "return 1 + (0.5 * step_size * noise_variance - noise_estimate) / friction": (
-                "noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * "
-                "noise_variance\n"
-                "    return noise / (2 * friction * step_size)"
-            ),
+            "float(positions.square().mean())": "(positions**2).sum() / positions.numel()",
+            "2 * noise / step_size": "(2 * temperature * friction - 2 * (friction - noise_estimate)) / step_size",
             "-(1 - 1 / temperature) * energies": "17.0 + (1 - temperature) / temperature * energies",
         },
         "one state after the other": {

@@ -14,11 +14,10 @@
 # *It takes* four to five hours: two for the code, one for the two questions, the rest for the experiment.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions and 15 for a figure and what you read in it, marked by hand.
 #
-# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and ArviZ are allowed; `sgmc`, which holds much of what you are asked to write, is not, and a task that uses it scores zero.
-# In the experiment you may use what you like.
+# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and ArviZ are allowed. `sgmc` is not there when the code tasks are graded, and its functions raise an error; in the experiment you may use what you like.
 #
 # A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests, at other numbers. `make test A=assignment_3` tells which of them pass.
-# Positions and momenta are tensors `(chains, dim)`, the mass is 1. Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
+# Positions and momenta are tensors `(chains, dim)` in double precision, the mass is 1. Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
 # All randomness comes from the generator, or the seed, that a function is given.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -43,6 +42,7 @@ from checks import (
 
 from booklib.page.figures import use_style
 
+torch.set_default_dtype(torch.float64)
 use_style()
 
 # %% [markdown]
@@ -102,69 +102,89 @@ def energy(position, momentum):
 # %% [markdown]
 # ## 1 A step that reads the same from both sides (12 points)
 #
-# To take the report's sampler apart you need another step to put in the place of its own. Write the *palindromic* one: with $M = 1$,
+# To take the report's sampler apart you need another step to put in the place of its own. Write the *palindromic* one, with $M = 1$ and a friction that is a matrix $C$, symmetric and positive semi-definite, at the temperature $T$:
 #
 # $$
 # y = \theta + \tfrac12\varepsilon r, \qquad
-# r' = r - \varepsilon\nabla U(y) - \tfrac12\varepsilon C(r + r') + \xi, \quad \xi \sim N(0, 2C\varepsilon), \qquad
+# r' = r - \varepsilon\nabla U(y) - \tfrac12\varepsilon C(r + r') + \xi, \quad \xi \sim N(0, 2TC\varepsilon), \qquad
 # \theta' = y + \tfrac12\varepsilon r' .
 # $$
 #
-# The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
+# The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain. `gradient` maps `(chains, dim)` to `(chains, dim)`.
 #
 # See *Which splitting, and how much friction*, “A splitting is a list of flows”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def palindromic_step(position, momentum, gradient, step_size, friction, generator):
+def palindromic_step(
+    position, momentum, gradient, step_size, friction, temperature, generator
+):
     """Half a drift, a kick with friction and noise, half a drift.
 
-    Returns the new position and momentum.
+    friction is (dim, dim). Returns the new position and momentum.
     """
     ### BEGIN SOLUTION
-    noise = math.sqrt(2 * friction * step_size) * torch.randn(
-        position.shape, generator=generator
-    )
+    unit, half = torch.eye(len(friction)), 0.5 * step_size * friction
+    values, vectors = torch.linalg.eigh(4 * temperature * half)
+    root = vectors * values.clamp(min=0).sqrt() @ vectors.T
+    noise = torch.randn(position.shape, generator=generator) @ root
     position = position + 0.5 * step_size * momentum
-    kicked = (
-        (1 - 0.5 * step_size * friction) * momentum
-        - step_size * gradient(position)
-        + noise
-    )
-    momentum = kicked / (1 + 0.5 * step_size * friction)
+    kicked = momentum @ (unit - half) - step_size * gradient(position) + noise
+    momentum = torch.linalg.solve(unit + half, kicked.T).T
     return position + 0.5 * step_size * momentum, momentum
     ### END SOLUTION
 
 
 # %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+def move(position, momentum, gradient, step_size, friction, temperature, generator):
+    start = fresh(position, momentum)
+    settings = step_size, friction.clone(), temperature, generator
+    moved = palindromic_step(*start, gradient, *settings)
+    for what, tensor in zip(("position", "momentum"), moved, strict=True):
+        assert_shape(tensor, position.shape, f"the new {what}")
+    return moved
+
+
+def law(step_size, friction, temperature):
+    """Give what multiplies the old momentum, and the noise's covariance."""
+    half = step_size / 2 * friction
+    inverse = torch.linalg.inv(torch.eye(2) + half)
+    covariance = 4 * temperature * inverse @ half @ inverse
+    return inverse @ (torch.eye(2) - half), inverse, covariance
+
+
+def well(x):
+    return 4 * x**3 - 4 * x
+
+
 # Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its
 # size, it should be normal, and new.
-generator = seeded(31)
+generator, friction = seeded(31), torch.tensor([[1.0, 0.5], [0.5, 2.0]])
 free = [
-    palindromic_step(
-        torch.zeros(2, 5_000),
-        torch.ones(2, 5_000),
+    move(
+        torch.zeros(5_000, 2),
+        torch.ones(5_000, 2),
         lambda x: 0 * x,
         0.5,
-        1.0,
+        friction,
+        1.5,
         generator,
-    )
+    )[1]
     for _ in range(2)
 ]
-for what, tensor in zip(("position", "momentum"), free[0], strict=True):
-    assert_shape(tensor, (2, 5_000), f"the new {what}")
-z, z_again = ((momentum - momentum.mean()) / momentum.std() for _, momentum in free)
+z, z_again = ((momentum - momentum.mean(0)) / momentum.std(0) for momentum in free)
 assert abs(float((z**4).mean()) - 3) < 0.5, "the noise should be normally distributed"
-for same in ((z * z_again).mean(), (z[0] * z[1]).mean(), (z[:, 1:] * z[:, :-1]).mean()):
+for same in ((z * z_again).mean(), (z[1:] * z[:-1]).mean()):
     assert abs(float(same)) < 0.1, (
-        "every call, every chain and every coordinate should have noise of its own"
+        "every call and every chain should have noise of its own"
     )
 # POINTS 5: without friction
 theta, r = (
     torch.tensor([[0.3, -1.0], [2.0, 0.0]]),
     torch.tensor([[0.5, 2.0], [1.0, -1.0]]),
 )
-one = palindromic_step(theta.clone(), r.clone(), lambda x: x, 0.5, 0.0, generator)
+none = torch.zeros(2, 2)
+one = move(theta, r, lambda x: x, 0.5, none, 1.0, generator)
 assert_close(
     one[0],
     torch.tensor([[0.496875, 0.0625], [2.21875, -0.46875]]),
@@ -176,9 +196,7 @@ assert_close(
     "the momentum after one step on U = ½|θ|² with ε = 0.5",
 )
 ### BEGIN HIDDEN TESTS
-there = palindromic_step(
-    theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator
-)
+there = move(theta, r, well, 0.1, none, 1.0, generator)
 y = theta + 0.05 * r
 momentum = r - 0.1 * (4 * y**3 - 4 * y)
 assert_close(
@@ -186,9 +204,7 @@ assert_close(
     torch.cat([y + 0.05 * momentum, momentum]),
     "one step in a double well",
 )
-back = palindromic_step(
-    there[0].clone(), -there[1], lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator
-)
+back = move(there[0], -there[1], well, 0.1, none, 1.0, generator)
 assert_close(
     back[0],
     theta,
@@ -201,37 +217,41 @@ assert_close(
 )
 ### END HIDDEN TESTS
 # POINTS 7: friction and noise
+kept, _, covariance = law(0.5, friction, 1.5)
 assert_normal(
-    free[0][1],
-    0.75 / 1.25,
-    2 * 0.5 / 1.25**2,
-    "the momentum after one step from θ = 0, r = 1 without a force, ε = 0.5, C = 1",
+    free[0][:, 0],
+    (5_000,),
+    float(kept.sum(1)[0]),
+    float(covariance[0, 0]),
+    "the first momentum after one step from θ = 0, r = 1 without a force, ε = 0.5,",
 )
 ### BEGIN HIDDEN TESTS
-for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
-    theta, r = torch.full((2, 10_000), 0.6), torch.full((2, 10_000), -1.0)
-    new_theta, new_r = palindromic_step(
-        theta.clone(),
-        r.clone(),
-        lambda x: 4 * x**3 - 4 * x,
-        step_size,
-        friction,
-        seeded(seed),
+for seed, step_size, temperature, friction in (
+    (3101, 0.5, 0.6, torch.tensor([[1.5, -0.8], [-0.8, 0.7]])),
+    (3102, 0.25, 2.0, torch.tensor([[0.5, 0.9], [0.9, 3.0]])),
+):
+    theta, r = (
+        torch.full((10_000, 2), 0.6),
+        torch.tensor([[-1.0, 0.4]]).repeat(10_000, 1),
     )
-    y = 0.6 - 0.5 * step_size
+    new_theta, new_r = move(
+        theta, r, well, step_size, friction, temperature, seeded(seed)
+    )
+    y = theta + step_size / 2 * r
     assert_close(
         new_theta,
         y + step_size / 2 * new_r,
         "the last half drift goes with the new momentum",
     )
-    mean = (-(1 - step_size * friction / 2) - step_size * (4 * y**3 - 4 * y)) / (
-        1 + step_size * friction / 2
-    )
+    kept, inverse, covariance = law(step_size, friction, temperature)
+    rest = new_r - r @ kept.T + step_size * well(y) @ inverse
+    root = torch.linalg.cholesky(covariance)
     assert_normal(
-        new_r,
-        mean,
-        2 * friction * step_size / (1 + step_size * friction / 2) ** 2,
-        "the new momentum in a double well",
+        torch.linalg.solve(root, rest.T).T,
+        (10_000, 2),
+        0.0,
+        1.0,
+        "the noise of the new momentum in a double well, made standard,",
     )
 ### END HIDDEN TESTS
 
@@ -294,6 +314,17 @@ assert_close(
     torch.cat([p for _, p in states]),
     "the momenta of the start and of two states after it",
 )
+### BEGIN HIDDEN TESTS
+q, p = torch.randn(2, 3, 2, generator=seeded(3202))
+first = torch.zeros(3, dtype=torch.int64)
+positions, momenta = path(*fresh(q, p, first), 6, crooked_step, seeded(32))
+assert_shape(positions, (6, 3, 2), "the positions")
+assert_shape(momenta, (6, 3, 2), "the momenta")
+for k in range(6):
+    assert_close(positions[k], q, f"the positions {k} steps after the start")
+    assert_close(momenta[k], p, f"the momenta {k} steps after the start")
+    q, p = crooked_step(q, p)
+### END HIDDEN TESTS
 # POINTS 6: in both directions, each chain around a place of its own
 start = torch.zeros(2, 1), torch.ones(2, 1)
 positions, momenta = path(
@@ -318,10 +349,10 @@ assert_close(
     torch.tensor([0.25, 0.5, 1.0]),
     "the momenta of the film that runs forward",
 )
+
+
 ### BEGIN HIDDEN TESTS
 # Exact: every state of every chain is grown once more, by hand.
-
-
 def backward(q, p):
     q, p = crooked_step(q, -p)
     return q, -p
@@ -375,6 +406,21 @@ assert len(noise.unique()) == 160, (
     "every step of every chain and of every call should have noise of its own"
 )
 assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
+### BEGIN HIDDEN TESTS
+# This step keeps the momentum, so that all of the film have that of the start.
+places, ones = torch.arange(20) % 4, torch.ones(20, 2)
+positions, momenta = path(
+    0 * ones, ones.clone(), places.clone(), 4, noisy_step, generator
+)
+assert_shape(positions, (4, 20, 2), "the positions")
+assert_close(momenta, torch.ones(4, 20, 2), "momenta that no step changes")
+assert_close(
+    positions[places, torch.arange(20)], 0 * ones, "the starts, at their places"
+)
+assert len(positions.unique()) == 121, (
+    "every step of every chain should have noise of its own, wherever the start is"
+)
+### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3 Place, grow, choose (12 points)
@@ -464,6 +510,7 @@ for what, first, second in (
 ):
     assert_share(
         (4 * first + second)[:, None] == torch.arange(16),
+        (len(first), 16),
         1 / 16,
         f"how often the places of two {what} are the given pair",
     )
@@ -503,12 +550,14 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
     )
     assert_share(
         pairs,
+        (2_000, num_states, num_states),
         (p / num_states).repeat(num_states),
         f"how often a place goes with a choice, in a window of {num_states}, "
         f"slope {slope},",
     )
     assert_share(
         choice[::2] == choice[1::2],
+        (1_000,),
         float((p**2).sum()),
         "how often two neighbouring chains choose the same state",
     )
@@ -574,12 +623,11 @@ values = [
     for k in range(4)
 ]
 assert len(set(values)) == 4, "different seeds should give different values"
-assert_mean(values, variance, "E[θ²] in the stationary law", std=exact_error)
+assert_mean(
+    torch.tensor(values), (4,), variance, "the stationary E[θ²]", std=exact_error
+)
 ### END HIDDEN TESTS
 # POINTS 7: its standard error
-assert abs(value - 1) < 5 * standard_error, (
-    "the value should be near the exact one, by its own standard error"
-)
 assert 0.008 < standard_error < 0.022, (
     f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
 )
@@ -646,7 +694,7 @@ def drift_kick(step_size, friction=0.25):
 
 def palindromic(step_size, friction=0.25):
     return lambda q, p, generator: palindromic_step(
-        q, p, lambda x: x, step_size, friction, generator
+        q, p, lambda x: x, step_size, friction * torch.eye(1), 1.0, generator
     )
 
 
@@ -729,17 +777,19 @@ plt.show()
 # Weights can be put to good use. Suppose that the gradient has noise of variance $V$ of its own and that the step injects $N(0, 2(C - \hat B)\varepsilon)$. All noise together has the variance $2(C - \hat B)\varepsilon + \varepsilon^2V$; the right one would be $2C\varepsilon$.
 # A step with friction $C$ and noise of variance $2TC\varepsilon$ has $\mu \propto e^{-H/T}$ in place of $e^{-H}$: it samples at temperature $T$.
 #
-# 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
+# 1. *Diagnose this run.* A colleague sampled $U = \tfrac12\lvert\theta\rvert^2$ so, with $\varepsilon$, $C$ and $\hat B$, and hands you the positions of the run, `(draws, dim)`. Estimate the temperature $T$, all coordinates and draws together, and from it the variance $V$ that the gradients' noise must have had.
 # 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
 #
 # See *Friction: stochastic-gradient HMC*, “A wrong estimate is a wrong temperature”; *SGNUTS: an error found and corrected*, “From two states to a path”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def temperature_of(step_size, friction, noise_variance, noise_estimate):
-    """Give the temperature at which the path samples: four numbers -> a number."""
+def diagnose(positions, step_size, friction, noise_estimate):
+    """Estimate T and V of a run from its positions, (draws, dim): two numbers."""
     ### BEGIN SOLUTION
-    return 1 + (0.5 * step_size * noise_variance - noise_estimate) / friction
+    temperature = float(positions.square().mean())
+    noise = noise_estimate + (temperature - 1) * friction
+    return temperature, 2 * noise / step_size
     ### END SOLUTION
 
 
@@ -751,24 +801,23 @@ def repair(energies, temperature):
 
 
 # %% nbgrader={"grade": true, "grade_id": "repair-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-# POINTS 5: the temperature
-assert_close(
-    temperature_of(0.1, 2.0, 4.0, 0.2),
-    1.0,
-    "the temperature with a perfect estimate of the noise",
-)
-assert_close(
-    temperature_of(0.1, 2.0, 4.0, 0.0), 1.1, "the temperature without an estimate"
-)
+# POINTS 5: the diagnosis
+temperature, variance = diagnose(torch.tensor([[1.0, -1.0], [1.0, 1.0]]), 0.1, 2.0, 0.2)
+assert_close(temperature, 1.0, "the temperature of positions that are 1 or -1")
+assert_close(variance, 4.0, "V at temperature one, with ε = 0.1, C = 2 and B̂ = 0.2")
 ### BEGIN HIDDEN TESTS
-for step_size, friction, noise_variance, noise_estimate in (
-    (0.25, 1.25, 4.0, 0.0),
-    (0.1, 3.0, 2.0, 0.5),
-    (0.05, 0.7, 10.0, 0.1),
+for seed, (step_size, friction, noise_estimate) in enumerate(
+    ((0.25, 1.25, 0.0), (0.1, 3.0, 0.5), (0.05, 0.7, 0.1))
 ):
-    noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * noise_variance
-    found = temperature_of(step_size, friction, noise_variance, noise_estimate)
-    assert_close(found, noise / (2 * friction * step_size), "the temperature")
+    positions = 1.3 * torch.randn(50, 3, generator=seeded(seed)) + 0.2
+    exact = float((positions**2).sum()) / 150
+    temperature, variance = diagnose(
+        positions.clone(), step_size, friction, noise_estimate
+    )
+    assert_close(temperature, exact, "the temperature")
+    noise = 2 * exact * friction * step_size
+    own = noise - 2 * (friction - noise_estimate) * step_size
+    assert_close(variance, own / step_size**2, "the variance of the gradients' noise")
 ### END HIDDEN TESTS
 # POINTS 7: the weights
 energies = torch.tensor([[0.5, 4.0], [1.0, 2.0]], dtype=torch.float64)

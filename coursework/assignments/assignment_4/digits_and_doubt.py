@@ -97,13 +97,35 @@ energies = minibatch_energy(
     40,
     0.5,
 )
-assert_shape(energies, (2,), "the energies")
+assert_shape(energies, (2,), "the energies", torch.float64)
 exact = 4 + 10 * (4 * math.log((math.exp(2) + 2) / 3) - 2 * 2)
 assert_close(
     energies[1] - energies[0],
     exact,
     "the energy at θ = (2, 0, 0) less that at 0, with N/n = 10 and τ² = 0.5",
 )
+### BEGIN HIDDEN TESTS
+three_chains = torch.tensor([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, -1.0]])
+energies = minibatch_energy(
+    three_chains.double(),
+    torch.tensor([[1.0], [2.0]]).double(),
+    torch.tensor([1, 0]),
+    linear_logits,
+    10,
+    2.0,
+)
+assert_shape(energies, (3,), "the energies", torch.float64)
+e = math.e
+both = [
+    0.25 + 5 * (math.log((e + 2) * (e**2 + 2) / 9) - 1),
+    0.5 + 5 * (math.log((e + 1 + 1 / e) * (e**2 + 1 + e**-2) / 9) - 2),
+]
+assert_close(
+    energies[1:] - energies[0],
+    torch.tensor(both, dtype=torch.float64),
+    "the energies of two chains less that at 0, from other examples",
+)
+### END HIDDEN TESTS
 # POINTS 5: unbiased, at other numbers
 single = [
     minibatch_energy(
@@ -148,14 +170,14 @@ for prior_variance in (0.3, 4.0):
             for k in range(0, 12, size)
         ]
         average = torch.stack(parts).mean(0)
-        assert_shape(average, (5,), "the energies")
+        assert_shape(average, (5,), "the energies", torch.float64)
         assert_close(
             average - average[0],
             expected - expected[0],
             f"the average over all minibatches of {size}, up to a constant",
         )
 one = minibatch_energy(position[:1].clone(), inputs, targets, linear_logits, 12, 1.0)
-assert_shape(one, (1,), "the energy of a single chain")
+assert_shape(one, (1,), "the energy of a single chain", torch.float64)
 ### END HIDDEN TESTS
 # POINTS 2: logits in the thousands
 far = minibatch_energy(
@@ -171,6 +193,21 @@ assert_close(
     2 + 2000 - 2 * math.log(3),
     "the energy where logits are in the thousands, less that at 0",
 )
+### BEGIN HIDDEN TESTS
+far = minibatch_energy(
+    -1000 * two_chains,
+    torch.ones(2, 1).double(),
+    torch.tensor([0, 1]),
+    linear_logits,
+    4,
+    1e6,
+)
+assert_close(
+    far[1] - far[0],
+    2 + 2 * (2000 + 2 * math.log(2) - 2 * math.log(3)),
+    "the energy where other logits are in the thousands, less that at 0",
+)
+### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2 Two kinds of doubt (12 points)
@@ -232,7 +269,7 @@ def cases():
         surprise = torch.where(p > 0, -p * p.log(), 0.0).sum(-1).sum(0) / draws
         found = uncertainty(p.clone())
         for value in found:
-            assert_shape(value, (n,), "each of the three")
+            assert_shape(value, (n,), "each of the three", torch.float64)
         yield found, surprise, divergence
 
 
@@ -348,6 +385,7 @@ for _ in range(250):
 levels = torch.tensor([0.1, 0.5, 0.9])
 assert_share(
     torch.tensor(p_values)[:, None] < levels + 0.002,
+    (250, 3),
     levels,
     "the share of p-values under the hypothesis that are at most so large",
 )
@@ -458,7 +496,8 @@ for m, n, scale in (
         for _ in range(40)
     ]
     assert_mean(
-        [float(area) for area, _ in runs],
+        torch.tensor([float(area) for area, _ in runs]),
+        (40,),
         exact,
         f"the area for N(0, 1) and N(1, {scale:g}²)",
         std=variance**0.5,
@@ -578,6 +617,19 @@ assert_close(
 assert 0.8 < float(weights[:, untouched_weights(5)].square().mean()) < 1.2, (
     "the prior variance of untouched weights is one"
 )
+### BEGIN HIDDEN TESTS
+some = torch.tensor([40, 3, 17])
+predictions, watched = sample_network(small, test.inputs[900:930], some, seed=47)
+assert 30 <= len(predictions) <= 300, (
+    f"there should be 30 to 300 draws, but there are {len(predictions)}"
+)
+assert_shape(predictions, (len(predictions), 30, 10), "the probabilities")
+assert_shape(watched, (len(predictions), 3), "the weights that are watched")
+assert len(watched.unique()) > 60, "every draw should be another network"
+assert not torch.equal(predictions[0], probabilities[0, :30]), (
+    "other inputs, and another seed, should lead to other predictions"
+)
+### END HIDDEN TESTS
 # POINTS 8: their law, which only grading tests
 ### BEGIN HIDDEN TESTS
 # All weights are watched, in another order, so that every prediction can be made once
@@ -599,7 +651,9 @@ for k in range(0, len(weights), 10):
     )
 untouched = weights[:, untouched_weights(10)]
 for k in (0, len(weights) // 2, -1):
-    assert_normal(untouched[k], 0.0, 0.8, f"the untouched weights of draw {k}")
+    count = 10 * len(empty_pixels)
+    what = f"the untouched weights of draw {k}"
+    assert_normal(untouched[k], (count,), 0.0, 0.8, what)
 single = sum(log_score(p, test.targets) for p in probabilities) / len(probabilities)
 average = log_score(probabilities.mean(0), test.targets)
 assert average < 0.5, (
