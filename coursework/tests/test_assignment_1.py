@@ -116,9 +116,10 @@ def banana_gradient(position, variance, curve, slope):
         "a force of its own": {
             "gradient(position)": "(position + torch.eye(position.shape[-1])[0] * position**3)"
         },
-        "the force of the first chain for all": {
-            "gradient(position)": "gradient(position)[:1]"
-        },
+        "the force of the first chain for all": (
+            {"gradient(position)": "gradient(position)[:1]"},
+            4,
+        ),
         "the step size of the first chain for all": {
             "step_size[:, None]": "step_size[0]"
         },
@@ -242,10 +243,13 @@ def banana_gradient(position, variance, curve, slope):
         "one draw, many times": {
             "normal = torch.randn(position.shape": "normal = torch.ones(position.shape) * torch.randn((1, 2)"
         },
-        "uniform": {
-            "torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape",
-            "position.dtype)": "position.dtype) - 0.5)",
-        },
+        "uniform": (
+            {
+                "torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape",
+                "position.dtype)": "position.dtype) - 0.5)",
+            },
+            1,
+        ),
         "the same for every coordinate": {
             "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn((len(position), 1)"
         },
@@ -264,9 +268,12 @@ def banana_gradient(position, variance, curve, slope):
         "quantiles": {
             "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.arange(position.numel()) + 0.5) / position.numel()).reshape(position.shape)"
         },
-        "quantiles, shuffled": {
-            "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.stack([torch.randperm(len(position), generator=generator) for _ in range(2)], -1) + 0.5) / len(position))"
-        },
+        "quantiles, shuffled": (
+            {
+                "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.stack([torch.randperm(len(position), generator=generator) for _ in range(2)], -1) + 0.5) / len(position))"
+            },
+            1,
+        ),
         "each call the last one, with the sign changed": (
             """def draw_momentum(position, mass, generator, kept={}):
     if kept:
@@ -354,7 +361,7 @@ def banana_gradient(position, variance, curve, slope):
             {
                 "< torch.exp(-change / temperature)": "< torch.sigmoid(-change / temperature) * (1 + (change == 0))"
             },
-            0,
+            4,
         ),
         "no logarithm undone": (
             {"torch.exp(-change / temperature)": "1 - change / temperature"},

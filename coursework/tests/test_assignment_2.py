@@ -63,7 +63,7 @@ WRONG = {
         ),
         "all examples for the number of a group": (
             {"total, centred = len(group)": "total, centred = len(inputs)"},
-            0,
+            3,
         ),
         "the sizes exchanged": ({"enumerate(sizes)": "enumerate(sizes[::-1])"}, 3),
         "the last group only": (

@@ -100,7 +100,7 @@ def palindromic_step(position, momentum, gradient, step_size, friction, temperat
     "path": {
         "momenta before the start not reversed again": (
             {"[(q, -p) for q, p in before[:0:-1]]": "before[:0:-1]"},
-            6,
+            4,
         ),
         "states before the start in reversed order": (
             {"before[:0:-1]": "before[1:]"},
@@ -108,13 +108,13 @@ def palindromic_step(position, momentum, gradient, step_size, friction, temperat
         ),
         "forward steps to the left too": (
             {"[(position, -momentum)]": "[(position, momentum)]"},
-            6,
+            4,
         ),
         "the start always at the left end": (
             {"num_states - 1 - place": "num_states - 1 - 0 * place"},
             4,
         ),
-        "the place counted from the right": ({"num_states - 1 - place": "place"}, 2),
+        "the place counted from the right": ({"num_states - 1 - place": "place"}, 0),
         "noise from a seed of its own": (
             {
                 "step(*side[-1], generator)": "step(*side[-1], torch.Generator().manual_seed(len(side)))"
@@ -131,11 +131,11 @@ def palindromic_step(position, momentum, gradient, step_size, friction, temperat
             {
                 "[(q, -p) for q, p in before[:0:-1]]": "[(q, p) for q, p in before[:0:-1]]"
             },
-            6,
+            4,
         ),
         "the place of the first chain for all": (
             {"num_states - 1 - place": "num_states - 1 - place[:1].expand_as(place)"},
-            6,
+            4,
         ),
         "chains and time exchanged": {
             "torch.stack(states).gather(0, rows)": "torch.stack(states).gather(0, rows).transpose(0, 1)"
@@ -213,7 +213,7 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
                     "generator=generator)).sum(0).clamp(max=num_states - 1)"
                 )
             },
-            5,
+            0,
         ),
         "the start twice as likely": (
             {

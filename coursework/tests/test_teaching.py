@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
 HEAD = (
     "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,"
-    "late_submission_penalty,score,max_score\n"
+    "late_submission_penalty,score,max_score,waiting\n"
 )
 
 
@@ -111,13 +111,14 @@ def test_other_commands_get_the_usage():
 def test_moodle(tmp_path):
     due, rest = "2026-01-05 10:00:00", "_assignsubmission_file"
     lines = [
-        f"assignment_1,,{due},Ann Lee_12{rest},,,,80.5,0,80.5,100",
-        f"assignment_2,,{due},Ann Lee_12{rest},,,,10,0,10,100",
-        f"assignment_1,,{due},Bo Ek_7{rest}_,,,,0,0,0,100",
-        f"assignment_1,,,Cy Fo_8{rest}_,,,,0,0,0,100",
+        f"assignment_1,,{due},Ann Lee_12{rest},,,,80.5,0,80.5,100,0",
+        f"assignment_2,,{due},Ann Lee_12{rest},,,,10,0,10,100,0.0",
+        f"assignment_1,,{due},Bo Ek_7{rest}_,,,,0,0,0,100,0.0",
+        f"assignment_1,,,Cy Fo_8{rest}_,,,,0,0,0,100,0",
     ]
     grades, worksheet = tmp_path / "grades.csv", tmp_path / "worksheet.csv"
-    grades.write_text(HEAD + "\n".join(lines))
+    lines_of_grades = "\n".join(lines)
+    grades.write_text(HEAD + lines_of_grades)
     head = 'Identifier,"Full name",Grade,"Maximum grade","Last modified (grade)"'
     people = ("7,Bo Ek", "8,Cy Fo", "12,Ann Lee")
     lines = [head, *(f"Participant {one},,100.00,-" for one in people)]
@@ -126,6 +127,9 @@ def test_moodle(tmp_path):
     rows = list(csv.DictReader(result.stdout.splitlines()))
     assert [row["Grade"] for row in rows] == ["0", "", "80.5"]
     assert list(rows[0]) == head.replace('"', "").split(",")
+    grades.write_text(HEAD + lines_of_grades.replace("80.5,100,0", "80.5,100,15"))
+    early = run("moodle", grades, "assignment_1", worksheet)
+    assert early.stdout == "" and "15 points wait for a mark by hand" in early.stderr
     wrong = run("moodle", grades, "assignment_9", worksheet).stderr
     assert "no submission of 'assignment_9'" in wrong and "Traceback" not in wrong
     with pytest.raises(ValueError, match="no columns Identifier and Grade"):
@@ -155,9 +159,17 @@ def test_names(tmp_path):
         "submission_5:\n  :submitters:\n  - :name: Ann Lee\n    :sid: '012'\n"
         "    :email: ann@example.org\n  :created_at: 2026-01-05 10:00:00 +0000\n"
     )
-    line = "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100\n"
+    line = "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100,7.0\n"
     (tmp_path / "grades.csv").write_text(HEAD + line)
     names = tmp_path / "submission_metadata.yml", tmp_path / "grades.csv"
     [row] = csv.DictReader(run("names", *names).stdout.splitlines())
-    expected = ["Ann Lee", "ann@example.org", "012", "assignment_1", "80.5", "100"]
+    expected = [
+        "Ann Lee",
+        "ann@example.org",
+        "012",
+        "assignment_1",
+        "80.5",
+        "100",
+        "7.0",
+    ]
     assert list(row.values()) == expected

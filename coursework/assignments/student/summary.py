@@ -3,6 +3,7 @@
 usage: python summary.py assignment_1/NAME.ipynb ...
 """
 
+import ast
 import re
 import sys
 import textwrap
@@ -32,6 +33,22 @@ def parts(cell):
         (float(rest[k]), rest[k + 1], head + rest[k + 2])
         for k in range(0, len(rest), 3)
     ]
+
+
+def defined(source):
+    """List the functions that an answer defines."""
+    with suppress(SyntaxError):
+        return [one.name for one in ast.parse(source).body if hasattr(one, "args")]
+    return []
+
+
+def across(source, names):
+    """Make of a part of a test one that calls the answers as grading does."""
+    home = str(Path(__file__).resolve().parent)
+    return nbformat.v4.new_code_cell(
+        f"import sys\nsys.path.insert(0, {home!r})\nimport border\n"
+        f"border.run({source!r}, {names!r}, globals())"
+    )
 
 
 def wrapped(text):
@@ -64,7 +81,7 @@ def run(path):
 
     Gives the cells with what each one is.
     """
-    cells, heading = [], ""
+    cells, heading, names = [], "", []
     for cell in nbformat.read(path, 4).cells:
         settings = cell.metadata.get("nbgrader", {})
         name = settings.get("grade_id", "a cell of yours")
@@ -79,13 +96,14 @@ def run(path):
                     (
                         "test",
                         (name.removesuffix("-test"), points, sentence),
-                        nbformat.v4.new_code_cell(source),
+                        across(source, names),
                     )
                 )
         elif "experiment" in cell.metadata.get("tags", ()):
             if "YOUR CODE HERE" in cell.source:
                 cells.append(("unwritten", f"the code under “{heading}”", cell))
         else:
+            names += defined(cell.source) if settings.get("solution") else []
             cells.append(("code", name, nbformat.v4.new_code_cell(cell.source)))
     notebook = nbformat.v4.new_notebook(cells=[])
     for kind, _, cell in cells:  # what is not written has nothing to run
