@@ -3,6 +3,7 @@ nobody pays for a machine on which nothing can be confined.
 """
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -240,3 +241,25 @@ def test_the_advice_for_ubuntu_is_in_the_readme():
     assert "kernel.apparmor_restrict_unprivileged_userns=0" in readme
     assert "kernel.apparmor_restrict_unprivileged_userns=0" in confinement.ALLOW
     assert "profile bwrap /usr/bin/bwrap" in readme
+
+
+def test_what_two_submissions_could_share_is_denied():
+    # in a process of its own, which the rules confine as they confine a pupil
+    calls = (
+        "import ctypes, sys\n"
+        "program = sys.stdin.buffer.read()\n"
+        "class Rules(ctypes.Structure):\n"
+        "    _fields_ = [('n', ctypes.c_ushort), ('lines', ctypes.c_char_p)]\n"
+        "kernel = ctypes.CDLL(None, use_errno=True)\n"
+        "rules = Rules(len(program) // 8, program)\n"
+        "assert kernel.prctl(38, 1, 0, 0, 0) == 0\n"
+        "assert kernel.prctl(22, 2, ctypes.byref(rules), 0, 0) == 0\n"
+        f"for number in {confinement.DENIED[platform.machine()][1]}:\n"
+        "    assert kernel.syscall(number, 0, 0, 0, 0, 0) == -1\n"
+        "    assert ctypes.get_errno() == 1, number\n"
+        "import os, threading, socket, torch\n"
+        "print(torch.ones(2).sum(), os.getpid() > 0, bool(socket.socketpair()))\n"
+    )
+    command = [sys.executable, "-c", calls]
+    done = subprocess.run(command, input=confinement.rules(), capture_output=True)
+    assert done.stdout == b"tensor(2.) True True\n", done.stderr
