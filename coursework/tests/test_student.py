@@ -137,7 +137,7 @@ def test_one_assignment_is_partly_right(student_edition):
     )
     nbformat.write(notebook, path)
     result = make(student_edition, "test", "A=assignment_3")
-    assert "  ✓ repair                 5 points  the temperature\n" in result.stdout
+    assert "  ✓ repair                 5 points  the diagnosis\n" in result.stdout
     assert (
         "  ✗ repair                 7 points  the weights\n    on a path that is too "
         "hot" in result.stdout

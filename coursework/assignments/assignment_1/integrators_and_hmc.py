@@ -334,8 +334,8 @@ assert_close(
     torch.tensor([11.0, 1.5]),
     "the energy at (3, 4) and (1, -2) with a tiny step, k = 2 and m = 4",
 )
-# With k = m = 2 one step of size 1 takes (1, 0) to (1/2, -3/2) if you kick first, and to
-# (1/2, -2) if you drift first.
+# With k = m = 2 one step of size 1 takes (1, 0) to (1/2, -3/2) if you kick first, and
+# to (1/2, -2) if you drift first.
 along = shadow_energy(
     torch.tensor([[1.0], [0.5], [0.5]]),
     torch.tensor([[0.0], [-1.5], [-2.0]]),
@@ -863,9 +863,9 @@ assert_normal(
     moved, (8_000, 1), 0.0, 4.0, "a chain of e^(-U/T) that was at N(0, 4), after a step"
 )
 ### BEGIN HIDDEN TESTS
-# Three statistical checks. The target is N(0, 4), as U = θ²/4 at T = 2, the mass one. In
-# normalised coordinates a step has the size h = 1.6. A chain that is there accepts with
-# probability (4/π) arctan(1/s), where s is the larger singular value of the
+# Three statistical checks. The target is N(0, 4), as U = θ²/4 at T = 2, the mass one.
+# In normalised coordinates a step has the size h = 1.6. A chain that is there accepts
+# with probability (4/π) arctan(1/s), where s is the larger singular value of the
 # trajectory's matrix (Question 4).
 h, num_steps = 1.6, 2
 step = torch.tensor([[1 - h**2 / 2, h], [-h * (1 - h**2 / 4), 1 - h**2 / 2]])

@@ -688,7 +688,7 @@ assert_normal(
     (2, 5_000),
     math.exp(-0.2),
     1.5 * (1 - math.exp(-0.4)) - 0.1**2 * 5,
-    "the momentum after one step from θ = 0, r = 1 without a force, for V = 5 at T = 1.5,",
+    "the momentum after one step from θ = 0, r = 1 without a force, V = 5 at T = 1.5,",
 )
 ### BEGIN HIDDEN TESTS
 # From a fixed state the new momentum is normal with a known law.
