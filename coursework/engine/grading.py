@@ -44,6 +44,7 @@ IMPORTED = [
 TAMED = [
     (r"<(?=[A-Za-z/!?])", "< "),
     (r"\](?=[(\[:])", "] "),
+    (r"://", ": //"),
     (
         r"\\(?=(?:href|require|unicode|style|class|cssId|mmlToken|def|let|newcommand)\b)",
         r"\\ ",
