@@ -99,8 +99,29 @@ class Passes:
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
         _check_size(num_examples, batch_size)
-        number, place = divmod(step, num_examples // batch_size)
+        number, place = self._place(step, num_examples // batch_size)
         return _pass(num_examples, batch_size, chains, seed, number)[place]
+
+    def _place(self, step: int, length: int) -> tuple[int, int]:
+        """Return the pass and the place in it of a step."""
+        return divmod(step, length)
+
+
+@dataclass(frozen=True)
+class Sweeps(Passes):
+    """A pass over the data, and then the same pass backwards (Paulin, Whalley, Chada
+    and Leimkuhler, 2024: symmetric minibatch splitting).
+
+    Example:
+        >>> seen = [Sweeps().indices(6, 2, chains=1, seed=0, step=t) for t in range(6)]
+        >>> [torch.equal(seen[t], seen[5 - t]) for t in range(3)]
+        [True, True, True]
+    """
+
+    def _place(self, step: int, length: int) -> tuple[int, int]:
+        """Return the pass and the place in it of a step."""
+        number, place = divmod(step, 2 * length)
+        return number, min(place, 2 * length - 1 - place)
 
 
 @dataclass(frozen=True)

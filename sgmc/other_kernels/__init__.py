@@ -1,8 +1,9 @@
-"""Kernels beyond the core: cycles, Gibbs steps, the random walk, a thermostat."""
+"""Kernels beyond the core: cycles, Gibbs, a random walk, a thermostat, AMAGOLD."""
 
+from sgmc.other_kernels.amagold import AMAGOLD
 from sgmc.other_kernels.cyclical import Cyclical
 from sgmc.other_kernels.gibbs import Gibbs
 from sgmc.other_kernels.random_walk import RandomWalkMetropolis
 from sgmc.other_kernels.sgnht import SGNHT
 
-__all__ = ["SGNHT", "Cyclical", "Gibbs", "RandomWalkMetropolis"]
+__all__ = ["AMAGOLD", "SGNHT", "Cyclical", "Gibbs", "RandomWalkMetropolis"]
