@@ -14,7 +14,7 @@ import torch
 
 from sgmc import minibatches
 from sgmc.door._models import check_rule, check_uniform, spread
-from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.minibatches import Fresh, Held, Passes, Sweeps
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression
 
@@ -27,6 +27,7 @@ DRAWN = {
 RULES = {
     **DRAWN,
     "passes": (Passes(), 8, 3),
+    "sweeps": (Sweeps(), 8, 3),
     "held": (Held(3), 9, 2),
     "held passes": (Held(2, Passes()), 8, 3),
     "held sequences": (Held(2, Fresh(replacement=True)), 8, 3),
@@ -344,7 +345,17 @@ PINNED = {
     "the start of a permutation": (Fresh(), 9, 3, [1, 8, 7], [6, 4, 2]),
     "the first that are different": (Fresh(), 12, 3, [8, 10, 4], [11, 10, 6]),
     "passes": (Passes(), 8, 3, [4, 1, 3], [7, 6, 2]),
+    "sweeps": (Sweeps(), 8, 3, [4, 1, 3], [7, 6, 2]),
 }
+
+
+def test_a_sweep_is_a_pass_and_the_same_pass_backwards():
+    """Four steps a pass; the third pass is the second one that is shuffled."""
+    steps = [Sweeps().indices(8, 2, 5, 0, step) for step in range(16)]
+    assert all(torch.equal(steps[t], steps[7 - t]) for t in range(4))
+    passes = [Passes().indices(8, 2, 5, 0, step) for step in range(8)]
+    assert all(torch.equal(steps[t], passes[t]) for t in range(4))
+    assert all(torch.equal(steps[8 + t], passes[4 + t]) for t in range(4))
 
 
 @pytest.mark.parametrize("name", PINNED)

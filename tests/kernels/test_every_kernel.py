@@ -24,7 +24,7 @@ from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithFriction, WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import AMAGOLD, SGNHT, Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
@@ -297,6 +297,13 @@ KERNELS = {
         refused(r"diffusion.* 1, .*below 1", diffusion=10.0),
         refused(r"diffusion.* 1\.05, ", mass=torch.tensor([1.0, 0.05])),
         gradients=3,
+    ),
+    "AMAGOLD": listed(
+        AMAGOLD,
+        dict(step_size=0.1, friction=2.0, num_steps=3),
+        matrix="friction",
+        gradients=9,
+        rejects=True,
     ),
     "random walk": rejecting(
         RandomWalkMetropolis, dict(step_size=0.5), *STEP, gradients=0

@@ -17,7 +17,7 @@ from booklib.scores.diagnostics import (
 )
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC
-from sgmc.other_kernels import RandomWalkMetropolis
+from sgmc.other_kernels import AMAGOLD, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound
@@ -31,6 +31,7 @@ CORRECTED = {
     "HMC, partial refreshment": (HMC(0.15, 4, refreshment=0.6), 1),
     "Langevin": (HMC(0.4, 1), 1),
     "naive SGHMC, corrected": (NaiveSGHMC(0.1, 5, metropolis=True), 4.0),
+    "AMAGOLD": (AMAGOLD(0.3, 0.5, 6), 4.0),
 }
 
 
@@ -44,7 +45,7 @@ def test_corrected_kernels_leave_the_double_well_invariant(name, generator):
     # Noisy gradients go in only where the exact energy corrects for them.
     potential = (
         NoisyGradient(DoubleWell(), noise)
-        if isinstance(kernel, NaiveSGHMC)
+        if isinstance(kernel, (NaiveSGHMC, AMAGOLD))
         else DoubleWell()
     )
     moved = sample(kernel, potential, start, num_samples=1, warm_up=9, seed=1).samples[
