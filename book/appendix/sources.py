@@ -93,7 +93,7 @@ SEE = {
     "random walks": "further/random_walks",
     "paths": "further/trajectories",
     "a part of the data": "further/minibatch_metropolis",
-    "SGLD": "further/sgld",
+    "SGLD": "further/price",
     "falling steps": "further/falling_steps",
     "constant SGD": "further/constant_sgd",
     "cycles": "further/cyclical",

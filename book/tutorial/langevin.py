@@ -160,7 +160,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # Here $b = -\nabla U$ and $D = I$, so $\partial_tp = \nabla\cdot(p\nabla U) + \nabla\cdot\nabla p = \nabla\cdot(p\nabla U + \nabla p)$, and $\nabla\pi = -\pi\nabla U$ makes the bracket zero.
 # ```
 #
-# So $\pi$ stands still. Other densities move towards it, under a mild condition on the gradient at infinity ({cite:t}`roberts1996`, Theorem 2.1; {doc}`/book/further/sgld` shows densities on their way).
+# So $\pi$ stands still. Other densities move towards it, under a mild condition on the gradient at infinity ({cite:t}`roberts1996`, Theorem 2.1).
 # A step of size $\eta$ in place of $dt$, with the minibatch gradient, is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$:
 #
 # ```{prf:algorithm} SGLD
@@ -332,7 +332,7 @@ check(
 # SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
 # And it is a random walk, which needs of the order of $k^2$ steps to cross a ridge that is $k$ times as long as it is wide.
 #
-# {doc}`/book/further/sgld` measures this price on a regression, where the noise of real minibatches depends on $\theta$, and lets the steps fall to zero, so that the bias vanishes.
+# {doc}`/book/further/price` makes this an exact law, and {doc}`/book/further/falling_steps` lets the steps fall to zero, so that the bias vanishes.
 #
 # **To remember:** there are two kinds of noise, of order $\eta$ (ours) and of order $\eta^2$ (the gradient's); small steps drown the second in the first, at the price of many more steps of a random walk.
 #

@@ -1,0 +1,402 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # What does an independent sample cost?
+#
+# ```{div} page-head
+# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 3 seconds
+# ```
+#
+# ```{index} ! price of a sample, passes over the data
+# ```
+
+# %%
+import torch
+
+from booklib.page.scoreboard import pace
+from sgmc.splittings import langevin_chain, sghmc_chain
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.figures import COLOURS, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from sgmc import sample
+from sgmc.kernels import SGLD
+from sgmc.posteriors import LinearRegression
+
+use_style()
+play()  # a claim that fails now shows ✗, and the page goes on
+
+# %% [markdown]
+# A step with a minibatch of 100 out of 60,000 examples costs a six-hundredth of a full gradient.
+# So how many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
+#
+# A hundred, for SGLD and for SGHMC without a noise estimate, at every step size, friction and size of minibatch.
+# {numref}`fig-price` shows it in one direction of a posterior with curvature 1, whose exact chain has the three numbers that we need:
+# how far its variance is above the right one, and how many passes it takes for an independent $\theta$ and an independent $\theta^2$, when a step reads the share $n/N$ of the data.
+
+
+# %%
+def price(chain, share):
+    """The excess of θ's variance, 1 being right, and the passes for a θ and a θ²."""
+    variance = float(chain.stationary_covariance()[0, 0])
+    theta = torch.eye(len(chain.transition))[0]
+    return variance - 1, share * chain.autocorrelation_time(theta), share * pace(chain)
+
+
+# %% mystnb={"figure": {"caption": "Excess of the variance of $\\theta$ over the right one, against the passes over the data that one independent $\\theta$ costs. One direction of curvature 1, no noise estimate. Each point is an exact chain: SGLD (triangles) and SGHMC with $C$ from 0.3 to 10 (circles), at many step sizes, with minibatches of a tenth, a hundredth and a thousandth of the data.", "name": "fig-price"}, "image": {"alt": "A double logarithmic plot. Some hundred triangles and circles lie on one falling line of slope minus one, from an excess of one at one pass to an excess of a thousandth at a thousand passes."}} tags=["hide-input"]
+one = torch.eye(1, dtype=torch.float64)
+figure, axes = plt.subplots(figsize=(5.2, 3.8))
+for share in (0.1, 0.01, 0.001):
+    noise = 1 / share - 1  # V of minibatches without replacement, for curvature 1
+    for size in torch.logspace(-3.3, 0.0, 12).tolist():
+        excess, passes, _ = price(langevin_chain(one, size * 2 / noise, noise), share)
+        axes.loglog(passes, excess, "^", ms=5, color=COLOURS["SGLD"])
+        for friction in (0.3, 1.0, 3.0, 10.0):
+            step = size * 2 * friction / noise
+            if step * friction < 1.5:
+                chain = sghmc_chain(one, step, friction, noise)
+                excess, passes, _ = price(chain, share)
+                axes.loglog(passes, excess, "o", ms=3, color=COLOURS["SGHMC"])
+axes.set(xlabel=r"passes over the data for an independent $\theta$")
+axes.set(ylabel="excess of the variance")
+plt.show()
+
+# %% [markdown]
+# All settings lie on one line of slope −1. *Before you read on: which friction would get below it?*
+#
+# ## Three factors
+#
+# Take one direction in which the posterior has the curvature $a$, and look at it near the mode.
+# The chain has three numbers that matter: by how much its variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.
+# We find the first two together, from Algorithm 2 with $M = 1$ and $\hat B = 0$:
+#
+# $$
+# \begin{aligned}
+# \theta_{k+1} &= \theta_k + \varepsilon r_k,\\
+# r_{k+1} &= (1 - \varepsilon C)r_k - \varepsilon a\theta_{k+1} + \xi_k,
+# \end{aligned}
+# $$
+#
+# where $\xi_k$ has the variance $2C\varepsilon + \varepsilon^2V$.
+# Add the second line over many steps.
+# The momenta on the right add up to a difference of positions, since $\varepsilon\sum r_k = \theta_K - \theta_0$.
+# That difference stays bounded, as does $r_K - r_0$, so what is left is
+#
+# $$
+# \varepsilon a\sum_k\theta_k = \sum_k\xi_k + \text{bounded terms}.
+# $$
+#
+# The noise $\xi_k$ is independent from step to step. So the average of $K$ positions has the variance $(2C\varepsilon + \varepsilon^2V)/(\varepsilon a)^2K$ for large $K$.
+# By definition it is also $\sigma^2\tau/K$, with the stationary variance $\sigma^2$ and the {term}`autocorrelation time` $\tau$ of {eq}`eq-tau`. Therefore
+#
+# $$
+# \sigma^2\,\tau = \frac{2C/\varepsilon + V}{a^2}.
+# $$ (eq-price-product)
+#
+# {prf:ref}`thm-sghmc-variance` gives $\sigma^2$; with it, $\tau$ follows, and the excess is $a\sigma^2 - 1$.
+#
+# ```{prf:theorem} The price of an independent sample
+# :label: thm-price
+#
+# Let $U = \tfrac12a\theta^2$ with gradient noise of variance $V$, and let {prf:ref}`alg-sghmc` run with $M = 1$, $\hat B = 0$ and minibatches of $n$ out of $N$ examples, at any $\varepsilon$ and $C$ for which it has a stationary distribution. Then
+#
+# $$
+# (a\sigma^2 - 1)\cdot\tau\cdot\frac nN = \frac nN\Bigl(\frac Va + \frac{\varepsilon C}{2 - \varepsilon C}\Bigr).
+# $$ (eq-price)
+#
+# SGLD with the step $\eta = \varepsilon^2$ is the case $\varepsilon C = 1$.
+# ```
+#
+# ```{prf:proof}
+# Let $h = \varepsilon V/2C$ and $D = 1 - \varepsilon^2a/(4 - 2\varepsilon C)$, so that $a\sigma^2 = (1 + h)/D$ by {eq}`eq-sghmc-variance`.
+# By {eq}`eq-price-product` $\tau = 2C(1 + h)/(\varepsilon a\cdot a\sigma^2) = 2CD/(\varepsilon a)$, and hence
+#
+# $$
+# (a\sigma^2 - 1)\,\tau = \frac{2C}{\varepsilon a}\,(1 + h - D) = \frac Va + \frac{2C}{\varepsilon a}\cdot\frac{\varepsilon^2a}{4 - 2\varepsilon C}.
+# $$
+#
+# With $\varepsilon C = 1$ the momentum forgets its past, and $\theta$ moves by $-\varepsilon^2\nabla\tilde U$ and noise of variance $2\varepsilon^2$ ({prf:ref}`alg-sghmc` in the form {eq}`eq-sghmc-learning-rate` with $\alpha = 1$).
+# ```
+#
+# What is $V$?
+# For a model that fits, the gradients of single examples vary with the variance $a/N$ in a direction of curvature $a$ (the information equality).
+# Minibatches drawn without replacement then have, by {eq}`eq-v`,
+#
+# $$
+# V = \Bigl(\frac Nn - 1\Bigr)a,
+# $$ (eq-price-noise)
+#
+# up to a relative error of about $d/N$. Insert it in {eq}`eq-price`: the right side is $1 - \frac nN\cdot\frac{2 - 2\varepsilon C}{2 - \varepsilon C}$, which is 1 for SGLD and 1 up to $n/N$ for SGHMC.
+# In words,
+#
+# $$
+# \text{excess of the variance} \times \text{passes for an independent sample} = 1,
+# $$
+#
+# whatever the step size, the friction and the size of the minibatch.
+# This answers the guess: no friction gets below the line.
+# A smaller step or a larger minibatch buys accuracy at exactly the price at which the other one does.
+#
+# Here are six settings with $a = 1$, a minibatch of a hundredth of the data in all but the last two:
+
+# %%
+one = torch.eye(1, dtype=torch.float64)
+settings = {
+    "SGLD, η = 0.0002": (langevin_chain(one, 0.0002, 99.0), 0.01),
+    "SGLD, η = 0.001": (langevin_chain(one, 0.001, 99.0), 0.01),
+    "SGHMC, ε = 0.001, C = 0.3": (sghmc_chain(one, 0.001, 0.3, 99.0), 0.01),
+    "SGHMC, ε = 0.001, C = 3": (sghmc_chain(one, 0.001, 3.0, 99.0), 0.01),
+    "n = N/10, ε = 0.01, C = 1": (sghmc_chain(one, 0.01, 1.0, 9.0), 0.1),
+    "n = N/1000, ε = 0.001, C = 1": (sghmc_chain(one, 0.001, 1.0, 999.0), 0.001),
+}
+for name, (chain, share) in settings.items():
+    excess, passes, _ = price(chain, share)
+    print(f"{name:30}{excess:8.4f} × {passes:7.2f} passes = {excess * passes:.3f}")
+
+# %% tags=["hide-input"]
+product, other = [], []
+for step, friction, share in ((1e-3, 0.1, 0.01), (0.05, 5.0, 0.1), (0.3, 1.0, 0.5)):
+    noise = 1 / share - 1
+    excess, passes, _ = price(sghmc_chain(one, step, friction, noise), share)
+    product.append(excess * passes)
+    other.append(share * (noise + step * friction / (2 - step * friction)))
+gaps = [abs(x - y) for x, y in zip(product, other, strict=True)]
+check(
+    "law",
+    max(gaps),
+    at_most(1e-9),
+    kind="exact",
+    because="the exact chain against the theorem; rounding",
+    says="The two sides of the law differ, at three settings, by at most",
+)
+
+# %% [markdown]
+# ## On the clock of a variance
+#
+# An independent $\theta$ is what a mean needs. A variance needs independent values of $\theta^2$, whose autocorrelation is $\rho^2$ where that of $\theta$ is $\rho$.
+# SGLD's $\rho$ is a geometric series, and $\theta^2$ takes half as long, so the product is ½ for every $\eta$ (up to terms of order $\eta a$).
+# For SGHMC {eq}`eq-friction-cost` gives it: $(C^2 + a)/(aC\varepsilon)$ steps in place of $2C/(a\varepsilon)$, so that the product is
+#
+# $$
+# \tfrac12\Bigl(1 + \frac a{C^2}\Bigr).
+# $$ (eq-price-square)
+#
+# That is never below ½. Without a noise estimate momentum gains nothing here: a small friction lets $\theta$ swing, whose errors cancel in a mean and not in a variance, and it makes the excess $\varepsilon V/2C$ larger.
+# The price board collects what one per cent costs, at the best friction and step, on both clocks. Each way out of the law on the following pages can be held against it.
+
+# %% tags=["hide-input"]
+
+
+def at_one_per_cent(chain_of, largest):
+    """Passes for θ and θ² with N/n = 100 at the step whose excess is one per cent."""
+    low, high = 1e-9, largest
+    for _ in range(60):
+        middle = (low * high) ** 0.5
+        try:
+            small = price(chain_of(middle), 0.01)[0] <= 0.01
+        except ValueError:  # no stationary distribution
+            small = False
+        low, high = (middle, high) if small else (low, middle)
+    return low, *price(chain_of(low), 0.01)[1:]
+
+
+rows, least = [], {}
+step, *passes = at_one_per_cent(lambda size: langevin_chain(one, size, 99.0), 1.0)
+rows.append(["SGLD", f"η = {step:.1g}", *[f"{x:.1f}" for x in passes]])
+least["sgld"] = passes
+for friction in (0.5, 1.0, 5.0, 20.0):
+    step, *passes = at_one_per_cent(
+        lambda size, friction=friction: sghmc_chain(one, size, friction, 99.0),
+        1.9 / friction,
+    )
+    least[friction] = passes
+    name = f"SGHMC, C = {friction:g}, B̂ = 0"
+    rows.append([name, f"ε = {step:.1g}", *[f"{x:.1f}" for x in passes]])
+show_table(["N/n = 100, excess 1 %", "step", "passes for a θ", "passes for a θ²"], rows)
+check("board-theta", least["sgld"][0], near(100, 0.02), kind="exact", digits=4)
+best = min(passes[1] for passes in least.values())
+check("board-square", best, near(50, 0.6), kind="exact", digits=3)
+
+# %% [markdown]
+# A $\theta$ costs SGLD {c}`board-theta` passes; a $\theta^2$ costs {c}`board-square` passes at the least, with SGHMC at the friction 20, where it is nearly SGLD.
+#
+# ## Several directions: the condition number
+#
+# With several curvatures all directions share one step.
+# The excess $\tfrac12\eta V$ is largest in the stiffest direction, because $V$ is in proportion to $a$; the passes $2n/(\eta aN)$ are most in the softest one.
+# So the largest excess times the most passes is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times as many passes as the condition number says, unless a mass matrix makes the directions alike.
+#
+# ## With real minibatches
+#
+# The law took $V$ as constant.
+# In a linear regression we can see what real minibatches change.
+# The gradient of an example is $g_i = x_i(x_i\cdot\theta - y_i)$, so at the distance $\delta = \theta - \hat\theta$ from the posterior mean, with the residual $e_i$ there, it is $-x_ie_i + x_ix_i^\top\delta$: the noise grows with the distance.
+# The exact covariance of SGLD is still a linear equation, which the folded note derives.
+#
+# ```{dropdown} The exact covariance, in three steps
+# *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $R_i\delta$, where $R_i = x_ix_i^\top - \bar A$ and $\bar A = \frac1N\sum_ix_ix_i^\top$.
+# So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, plus $\frac1N\sum_iR_i\,\delta\delta^\top R_i$, plus two mixed terms with one $\delta$ each.
+#
+# *The average over $\delta$.* The chain is stationary, with $E[\delta] = 0$ and $E[\delta\delta^\top] = \Sigma$. The mixed terms vanish, and in the other $\Sigma$ takes the place of $\delta\delta^\top$. With the factor that {eq}`eq-v` puts before a covariance over examples,
+#
+# $$
+# \begin{aligned}
+# E[V(\theta)] &= V(\hat\theta)\\
+# &\quad + \frac{N^2}n\,\frac{N - n}{N - 1}\,G(\Sigma),\\
+# G(\Sigma) &= \frac1N\sum_iR_i\,\Sigma\,R_i,
+# \end{aligned}
+# $$ (eq-regression-noise)
+#
+# where $V(\hat\theta)$ is the noise of the $-x_ie_i$ alone.
+#
+# *The balance.* A step moves $\delta$ to $(I - \eta A)\delta$, with the posterior's precision $A$, and adds noise that has mean zero whatever $\delta$ is. So the covariances add up as in a linear chain:
+#
+# $$
+# \begin{aligned}
+# \Sigma ={} &(I - \eta A)\,\Sigma\,(I - \eta A)\\
+# &+ 2\eta I + \eta^2E[V(\theta)].
+# \end{aligned}
+# $$ (eq-regression-balance)
+#
+# The chain has a finite variance exactly if the map $\Sigma \mapsto (I - \eta A)\Sigma(I - \eta A) + \eta^2\frac{N^2}n\frac{N - n}{N - 1}G(\Sigma)$ has a spectral radius below one ({prf:ref}`thm-contractions`), which is stricter than $\eta a < 2$.
+# ```
+
+# %%
+generator = torch.Generator().manual_seed(0)
+N, n = 1_000, 20
+inputs = torch.randn(N, 3, generator=generator)
+targets = inputs @ torch.tensor([1.0, -2.0, 0.5]) + torch.randn(N, generator=generator)
+
+# %% tags=["hide-input"]
+regression = LinearRegression(inputs, targets, batch_size=n)
+x, A, identity = inputs.double(), regression.precision.double(), torch.eye(3).double()
+residuals = targets.double() - x @ regression.mean.double()
+squares = x[:, :, None] * x[:, None, :]
+squares = squares - squares.mean(0)  # R_i
+factor = N**2 / n * (N - n) / (N - 1)
+noise_at_mean = factor * torch.cov((x * residuals[:, None]).T, correction=0)
+
+
+def exact_covariance(step_size):
+    """The fixed point of the balance, which is linear in the covariance."""
+    moved = identity - step_size * A
+    spread = torch.einsum("nij,nkl->ikjl", squares, squares).reshape(9, 9) / N
+    moves = torch.kron(moved, moved) + step_size**2 * factor * spread
+    added = 2 * step_size * identity + step_size**2 * noise_at_mean
+    radius = float(torch.linalg.eigvals(moves).abs().max())
+    solved = torch.linalg.solve(torch.eye(9).double() - moves, added.reshape(9))
+    return solved.reshape(3, 3), radius
+
+
+rows, products = [], []
+right = torch.linalg.inv(A).diagonal()
+for step_size in (1e-5, 3e-5, 1e-4):
+    covariance, _ = exact_covariance(step_size)
+    excess = float((covariance.diagonal() / right).mean()) - 1
+    decay = step_size * torch.linalg.eigvalsh(A)
+    passes = float(((2 - decay) / decay).mean()) * n / N
+    rows.append(
+        [f"{step_size:g}", f"{excess:.4f}", f"{passes:.2f}", f"{excess * passes:.3f}"]
+    )
+    products.append(excess * passes)
+show_table(["step size η", "excess of the variance", "passes", "product"], rows)
+check(
+    "regression",
+    max(products, key=lambda product: abs(product - 1)),
+    near(1, 0.03),
+    kind="exact",
+    because="N/n − 1 in place of N/n, a model that fits, and the growth of V",
+)
+run = sample(
+    SGLD(3e-5),
+    regression,
+    regression.mean.expand(1_000, -1).contiguous(),
+    num_samples=20,
+    warm_up=150,
+    thinning=17,
+    seed=2,
+)
+width, error = run.mean_and_standard_error(
+    lambda theta: ((theta - regression.mean) ** 2 / right).mean(-1)
+)
+exact = float((exact_covariance(3e-5)[0].diagonal() / right).mean())
+check("regression-run", width, near(exact), error=error, because="the exact covariance")
+check("regression-large", exact_covariance(1.5e-3)[1], at_most(0.9), kind="exact")
+check("regression-unstable", exact_covariance(1.8e-3)[1], at_least(1.1), kind="exact")
+limit = 2 / float(torch.linalg.eigvalsh(A)[-1])
+check("regression-limit", limit, kind="exact", digits=3)
+
+# %% [markdown]
+# The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
+# The law even holds at an excess of several times the right variance. In the end it does not: the spectral radius of the map in the note is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, above 1.
+# There the noise of the minibatches grows faster than the steps shrink it, and the chain has no variance, although with all the data it would be stable up to {c}`regression-limit`.
+#
+# It is accuracy that costs.
+# What minibatches save is the way from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` say that SGLD does not beat the data set, and that control variates do; {doc}`/book/further/choosing_the_estimate` has them, and the noise estimate, which is the other way out.
+#
+# **To remember:** excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes, whatever the settings.
+#
+# ## Change it
+#
+# * In the visible cell that makes the regression set `N, n = 1_000, 20` to `N, n = 1_000, 200`: the excess in the table falls to a tenth, the passes grow tenfold, and the product falls to about 0.8, $1 - n/N$.
+# * In the cell of {numref}`fig-price` set `(0.3, 1.0, 3.0, 10.0)` to `(0.03, 0.1)`: the circles stay on the line.
+# * In the cell of the price board set `(0.5, 1.0, 5.0, 20.0)` to `(0.1, 0.2, 0.5)`: the passes for a $\theta$ stay, those for a $\theta^2$ grow as $1/C^2$.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-price-epochs
+#
+# ★ *Choose a parameter.* A model with $N = 60{,}000$ examples fits; you want 200 independent samples of $\theta$ with variances that are right to five per cent, by SGLD with $n = 500$.
+# How many epochs does that take, and which step size, if $a = N$ in the stiffest direction and in the softest one?
+# What changes with $n = 50$?
+# ```
+#
+# ```{solution} ex-price-epochs
+# :class: dropdown
+#
+# Five per cent costs 20 passes for each sample, so 4,000 epochs.
+# The excess is $\tfrac12\eta V$ with $V \approx \frac Nna$, so $\eta = 2\cdot0.05\,n/(N\cdot N) = 1.4\cdot10^{-8}$.
+# With $n = 50$ the step is a tenth of it, the number of epochs the same.
+# ```
+#
+# ```{exercise}
+# :label: ex-price-square
+#
+# ★★ Derive {eq}`eq-price-square` in the limit of small steps from the excess $\varepsilon V/2C$ and {eq}`eq-friction-cost`.
+# Which friction is the best one for a *given step size*, and which for a *given excess*?
+# ```
+#
+# ```{solution} ex-price-square
+# :class: dropdown
+#
+# $\frac{\varepsilon V}{2C}\cdot\frac{C^2 + a}{aC\varepsilon}\cdot\frac nN = \frac{V}{2a}\cdot\frac{C^2 + a}{C^2}\cdot\frac nN$, and $\frac nN V \approx a$.
+# For a given step the cost is least at $C = \sqrt a$ ({doc}`/book/tutorial/sghmc`). For a given excess it falls with the friction towards that of SGLD: the larger friction allows a larger step.
+# ```
+#
+# ```{exercise}
+# :label: ex-price-diagnose
+#
+# ★★ *Diagnose a run.* A report has 30 epochs of SGLD on 50,000 examples, an effective sample size of 900 for the noisiest coefficient, and no noise estimate. By how much are the variances wrong? The authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess?
+# ```
+#
+# ```{solution} ex-price-diagnose
+# :class: dropdown
+#
+# An independent sample took $30/900 = 1/30$ of a pass, so by the law the variance is about 31 times the right one (if the chain is stable at all).
+# Half the step halves the excess and doubles the passes: they confirm the law, and are still 15 times the right variance too wide.
+# An effective sample size says nothing about the excess.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`teh2016` and {cite:t}`vollmer2016` have the bias and variance of SGLD separately; {cite:t}`brosse2018` compare it with gradient descent and with control variates.
