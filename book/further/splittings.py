@@ -69,7 +69,7 @@ def baoa(step_size, friction):
 # {numref}`fig-splittings` has the answer for the bowl.
 # With exact gradients the composition decides: BAOAB has no error at all.
 # With fresh minibatches all three compositions are equally wrong.
-# With the same minibatches in *symmetric sweeps*, a pass over the shuffled data and then the same pass backwards, they are apart again, and near 1.
+# With the same minibatches in *symmetric sweeps*, a pass over the shuffled data and then the same pass backwards, all three stay near 1 up to a step of 0.15, where fresh minibatches make the variance 30 per cent too large.
 # **The integrator removes the error of the step; the order of the data removes the error of the noise.**
 
 # %% mystnb={"figure": {"caption": "Exact variance of $\\theta$ in the bowl against the step size, $C = 1$, no noise estimate, for three splittings with one gradient a step. Left: exact gradients. Middle: fresh minibatches, $V = 4$. Right: the same minibatches in symmetric sweeps, ten a pass. 1 is right (grey).", "name": "fig-splittings"}, "image": {"alt": "Three panels over step sizes from 0 to 0.5. Left, one line rises, one falls, and one stays at 1. In the middle three lines rise together to about 2. On the right three lines stay near 1 up to a step of 0.2 and then rise, apart from each other."}} tags=["hide-input"]
