@@ -31,8 +31,9 @@ def price_of(chain: LinearChain) -> Price:
     """Compute the price of a linear chain whose first coordinate is θ.
 
     Example:
-        >>> price_of(langevin_chain(ONE, 0.001, 99.0)).excess
-        0.05002501...
+        >>> from sgmc.splittings import langevin_chain
+        >>> round(price_of(langevin_chain(ONE, 0.001, 99.0)).excess, 4)
+        0.05
     """
     theta = torch.eye(len(chain.transition))[0]
     variance = float(chain.stationary_covariance()[0, 0])
@@ -51,13 +52,14 @@ def ordered_price(
     the lags beyond the period are geometric series in Φ and Φ ⊗ Φ.
 
     Args:
-        splitting: flows with one kick, such as :func:`sgmc.splittings.flows.baoab`
-            merged to one.
+        splitting: flows with one kick, such as those of
+            :func:`sgmc.splittings.flows.palindromic`.
         noise_variance: V of a minibatch.
         length: m, the number of minibatches of a pass.
         sweeps: whether each pass is followed by the same one backwards.
 
     Example:
+        >>> from sgmc.splittings import flows
         >>> step = flows.palindromic(0.1, 1.0)
         >>> round(ordered_price(step, 4.0, 10).excess, 4)
         0.0147
