@@ -107,7 +107,6 @@ class Passes:
         return divmod(step, length)
 
 
-@dataclass(frozen=True)
 class Sweeps(Passes):
     """A pass over the data, and then the same pass backwards (Paulin, Whalley, Chada
     and Leimkuhler, 2024: symmetric minibatch splitting).
@@ -196,8 +195,7 @@ def _fresh_block(
 def _pass(num_examples: int, size: int, chains: int, seed: int, number: int):
     """Shuffle the data, and cut them: for each step of an epoch ``(chains, n)``."""
     orders = _shuffled(num_examples, chains, counter_based(seed, _PASSES, number))
-    whole = num_examples // size * size
-    return list(torch.from_numpy(orders)[:, :whole].split(size, 1))
+    return list(torch.from_numpy(orders).split(size, 1))
 
 
 def _shuffled(num_examples: int, rows: int, generator: np.random.Generator):
