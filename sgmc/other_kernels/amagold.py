@@ -17,14 +17,15 @@ from sgmc.randomness import normal_block
 
 @dataclass(frozen=True, eq=False)
 class AMAGOLD(WithFriction[HMCState]):
-    """Amortized Metropolis-adjusted SGHMC (Zhang, Cooper and De Sa, 2020, Algorithm 1):
-    exact at any stable step, without a noise estimate.
+    """Amortized Metropolis-adjusted SGHMC (Zhang et al., 2020, Algorithm 1), exact at
+    any step size, without a noise estimate.
 
     Draw r ~ N(0, M) and repeat L times: half a drift to y = θ + ½εM⁻¹r, the kick with
     midpoint friction r' = r − ε∇Ũ(y) − ½εCM⁻¹(r + r') + N(0, 2Cε), half a drift. Accept
     the end with probability min(1, exp(U(θ₀) − U(θ_L) + Σ∇Ũ(y)ᵀ(θ' − θ))). The sum
     is the work of the same gradients, so that all the data are read for one energy a
-    path. In reverse order the minibatches must be equally likely, hence fresh.
+    path. In reverse order the minibatches must be equally likely; fresh ones always
+    are, and only those are accepted here.
 
     Args:
         step_size: ε.
@@ -84,9 +85,10 @@ class AMAGOLD(WithFriction[HMCState]):
             gradient = potential.gradient_given(position, minibatch)  # ∇Ũ(y; ω)
             kicked = keep @ momentum - self.step_size * gradient + root @ normal
             before, momentum = momentum, implicit @ kicked
-            addmv_(position, inverse_mass, momentum, alpha=half)  # θ' = y + ½εM⁻¹r'
             moved = half * (inverse_mass @ (before + momentum))  # θ' − θ
+            # before the position moves, which the gradient may share its memory with
             work += (gradient * moved).sum(-1)
+            addmv_(position, inverse_mass, momentum, alpha=half)  # θ' = y + ½εM⁻¹r'
         proposed = potential.energy(position)
         accepted, acceptance = accept(energy + work, proposed, generator)
         position = torch.where(accepted[:, None], position, start)

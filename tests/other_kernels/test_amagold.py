@@ -10,6 +10,7 @@ from sgmc.integrators import draw_momentum
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Held, Passes, Sweeps
 from sgmc.other_kernels import AMAGOLD
+from sgmc.potentials import Potential
 from sgmc.randomness import normal_block
 from sgmc.splittings import flows
 from sgmc.targets import Gaussian, NoisyGradient
@@ -71,3 +72,23 @@ def test_the_acceptance_falls_with_the_heat_of_the_noise():
     heat = steps * step_size * dim * 0.5 * step_size * noise  # tdB
     expected = math.erfc(math.sqrt(heat / 2) / math.sqrt(2))
     assert float(draws.statistics["acceptance"].mean()) == pytest.approx(expected, 0.1)
+
+
+def test_a_gradient_may_be_the_position_itself(generator):
+    """The position moves in place after the gradient was taken at it."""
+
+    class Bowl(Potential):
+        def energy(self, position):
+            return 0.5 * position.square().sum(-1)
+
+        def gradient(self, position):
+            return position
+
+    kernel = AMAGOLD(0.7, 0.0, 3)
+    infos = [
+        kernel.step(target, kernel.init(target, torch.ones(4, 1), generator), generator)
+        for target in (Bowl(), Gaussian.standard(1))
+        if generator.manual_seed(3)
+    ]
+    torch.testing.assert_close(infos[0][1].acceptance, infos[1][1].acceptance)
+    assert (infos[0][1].acceptance < 0.99).any()
