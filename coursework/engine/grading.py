@@ -85,10 +85,9 @@ def library(root: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def begin(imports: Path, work: Path, hidden: list[Path], is_confined: bool, bare: bool):
+def begin(start, imports: Path, work: Path, hidden, is_confined: bool, bare: bool):
     """Start a pupil with the whole library, or the bare one."""
-    place = imports / (BARE if bare else WHOLE)
-    return confinement.start(place, work, hidden, is_confined)
+    return start(imports / (BARE if bare else WHOLE), work, hidden, is_confined)
 
 
 def execute(
@@ -118,7 +117,8 @@ def execute(
             for path in item.files():
                 shutil.copy(path, Path(name) / place)
         pupil, own = Path(name) / "pupil", str(Path(name) / "judge")
-        start = functools.partial(begin, imports, pupil, hidden, is_confined)
+        settings = confinement.start, imports, pupil, hidden, is_confined
+        start = functools.partial(begin, *settings)
         process = context.Process(
             target=judge.main, args=(sender, cells, own, start, limits)
         )

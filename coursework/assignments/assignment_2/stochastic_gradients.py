@@ -280,7 +280,7 @@ assert_counted(2, (torch.arange(60) % 4 > 0).long(), [8, 30], seed=4)
 #
 # While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own examples are. Make of them an **unbiased** estimate of $V$, still for examples in groups and without replacement. Of every group there are at least two in the minibatch.
 #
-# See *Measuring the noise*, “From the examples of a minibatch”.
+# See *Measuring the noise*, “Many directions”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false}
