@@ -112,7 +112,7 @@ def energy(position, momentum):
 #
 # The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain. `gradient` maps `(chains, dim)` to `(chains, dim)`.
 #
-# See *Which splitting, and how much friction*, “A splitting is a list of flows”.
+# See *Which splitting, and in which order the data?*, “A splitting is a list of flows”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
