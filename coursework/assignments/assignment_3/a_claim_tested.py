@@ -264,7 +264,7 @@ for seed, step_size, temperature, friction in (
 #
 # `step(position, momentum, generator)` returns a new position and momentum. (Growing more states than you need, and throwing some away, is fine.)
 #
-# See *When to turn back: the no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
+# See *When to turn back: the no-U-turn sampler*, “The obvious rule is wrong” and “Two stages”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false}
