@@ -9,7 +9,7 @@
 # # Which splitting, and in which order the data?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! splitting, ! BAOAB, ! UBU, ! shuffling, ! symmetric minibatch splitting
@@ -445,3 +445,4 @@ check(
 # ## Further reading
 #
 # {cite:t}`leimkuhler2016` is the textbook on splittings of Langevin dynamics, {cite:t}`sanzserna2021` bound their errors in Wasserstein distance, and {cite:t}`paulin2024` have symmetric minibatch splitting for convex and neural models.
+# {cite:t}`zhang2020amagold` correct the noise by a rejection instead, which needs fresh minibatches; `AMAGOLD` of `sgmc.other_kernels` is their algorithm.

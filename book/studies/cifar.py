@@ -9,7 +9,7 @@
 # # CIFAR-10, and what batch normalisation does to a posterior
 #
 # ```{div} page-head
-# Level: second course · Reading: about 67 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 68 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # This chapter samples a convolutional network for colour images, all four layers of it, and shows why one popular layer has no place in a posterior.

@@ -9,7 +9,7 @@
 # # When to turn back: the no-U-turn sampler
 #
 # ```{div} page-head
-# Page 11 of 12 · 35 minutes to read, 10 to play · Running: about 8 seconds
+# Page 11 of 12 · 36 minutes to read, 10 to play · Running: about 8 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

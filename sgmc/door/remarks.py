@@ -63,7 +63,7 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
         ...     200, 3, generator=torch.Generator().manual_seed(0)
         ... )
         >>> remark_disagreement({"": stay})[0][:53]
-        'the chains do not agree: R̂ is 2.72 in coordinate 0 of'
+        'the chains do not agree: R̂ is 2.72 in coordinate 0 o'
     """
     from sgmc.diagnostics import split_r_hat
 

@@ -516,7 +516,7 @@ def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator
     )
     # without fixed statistics, evaluation mixes too
     module[2].running_mean = module[2].running_var = None
-    with pytest.raises(ValueError, match=r"batch norm.*in \['2'\]"):
+    with pytest.raises(ValueError, match=r"batch norm.*\['2'\]"):
         NetworkPosterior(module, inputs, targets)
 
 

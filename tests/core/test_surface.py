@@ -87,6 +87,7 @@ CALLS = {  # with arguments that are right
         integrator="palindromic",
     ),
     other_kernels.RandomWalkMetropolis: dict(step_size=0.1),
+    other_kernels.AMAGOLD: dict(step_size=0.1, friction=0.5, num_steps=3, mass=ONE),
     other_kernels.SGNHT: dict(step_size=0.1, diffusion=0.5, mass=ONE),
     other_kernels.Gibbs: dict(kernel=kernels.NUTS(0.1), num_steps=1),
     other_kernels.Cyclical: dict(
