@@ -42,7 +42,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A network that was trained to name digits will name a letter too, and often be sure of it.
 # {numref}`fig-letter-network` shows such a case.
 # The trained network has never seen a letter, and yet gives one digit nearly all of its probability.
-# Beside it are three of 150 other networks, drawn at random from the distribution over networks that the same training digits define, and chosen because they disagree.
+# Beside it are three of 150 other networks, drawn approximately from the distribution over networks that the same training digits define, and chosen because they disagree.
 # They give three different answers, and this disagreement is a warning that the trained network cannot give.
 # Averaged over 150 such networks, no digit gets much more than half of the probability.
 #
@@ -160,7 +160,7 @@ plt.show()
 #
 # The heading names what the second of the code cells above does.
 # `sample` runs SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
-# It is gradient descent with momentum, and with noise of the right size in every step; after a long enough run it then visits weights approximately in proportion to $\pi$. Why the noise does this, what the numbers `1e-5` and `0.01` mean, why a step may read 200 of the 4,000 digits only, and whether 5,000 steps are enough for such a chain to arrive, are the subjects of the following pages.
+# It is gradient descent with momentum, and with noise in every step; if the noise has the right size, a long enough run visits weights in proportion to $\pi$. The cell takes a short cut: it leaves the noise of the minibatch out of account, so the spread of its networks is somewhat too large. Pages 8 and 9 say by how much, and correct it. Why the noise does this, what the numbers `1e-5` and `0.01` mean, why a step may read 200 of the 4,000 digits only, and whether 5,000 steps are enough for such a chain to arrive, are the subjects of the following pages.
 # After 2,000 steps of *warm-up* it keeps a network every 20 steps, 150 in all; `predict` asks each of them, and `mean` averages.
 #
 # What does the average buy?
@@ -203,7 +203,7 @@ check("let-through", passed, at_most(0.92), because="0.46 to 0.68 in five seeds"
 # One reason is that its weights are larger, and larger weights make larger differences between the outputs: the sum of their squares is {c}`larger` times that of the trained network, because training goes to a peak of the density and a sample is usually far from one (page 4 shows why).
 # It also makes {c}`single-error` times as many errors on digits as that average.
 # So sampling alone does not make a network modest.
-# They disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
+# The sampled networks disagree on what the letter is, though, and an average of sure but different answers is an unsure one.
 
 # %% tags=["hide-input"]
 single, of_trained, of_average = (
@@ -292,7 +292,7 @@ check("funnel", (outside / inside).sqrt(), at_least(5), kind="exact", digits=2)
 check("band", 4 * outside.sqrt(), near(18.6, 0.05), kind="exact", digits=3)
 
 # %% [markdown]
-# **To remember:** a single network can say that a digit is ambiguous, but not that the data leave its weights open; that doubt shows only where sampled networks disagree.
+# **To remember:** a single network can say that a digit is ambiguous, but not that the data leave its weights open; that doubt shows where several plausible networks disagree, and the posterior says which are plausible.
 #
 # We needed samples from a density in 39,760 dimensions which is known up to a constant, and whose energy is a sum over all the data.
 # The rest of the tutorial is about how to get them, and how to know that one has.

@@ -143,7 +143,7 @@ check("level", average - trained, near(0, 1), digits=1)
 
 # %% [markdown]
 # Two scores on the test digits say how good a prediction is: the *error*, the share whose most probable class is wrong, and the *log loss*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.
-# With 1,000 digits the standard error of an error of five per cent is 0.7 points.
+# With 1,000 digits an error of five per cent has a standard error of 0.7 points. Two predictions are compared on the same digits: if one is right and the other wrong on $k$ of them, the difference of their errors has a standard error of at most $\sqrt k/10$ points.
 #
 # Read the table from left to right.
 # One sampled network is bad in both scores. Four of them, one of each chain, come within {c}`four-gap` points of a trained network. The 200 differ from it by {c}`level` points, which a thousand digits cannot tell from zero.
@@ -199,7 +199,7 @@ check("rival", average - four_trained, at_least(-0.7), digits=1, because=DIGITS)
 # So the gain is disagreement, and networks that are nearly the same bring none.
 # {numref}`fig-digits-curves` answers the guess.
 # A network and the next of the same chain, four steps later, are nearly the same, and the chain stays in its own part of the posterior, so the thin curves fall slowly. Fifty networks of one chain err on {c}`one-chain` points more than the two hundred of all four, and are no better than four networks of four chains.
-# An optimiser's chain disagrees even less: between four of its networks and two hundred lie {c}`optimiser-gain` points.
+# An optimiser's chain disagrees even less: averaging two hundred of its networks gains only {c}`optimiser-gain` points over four, one of each chain.
 # What counts is not the number of networks, but how independent they are.
 
 # %% mystnb={"figure": {"caption": "Error on the test digits of the average of $S$ sampled networks (pink): spread over the four chains (thick), or consecutive ones of each chain (thin). Gold: one trained network (solid), and four averaged (dashed).", "name": "fig-digits-curves"}, "image": {"alt": "A thick falling curve from ten per cent at one network to about six at four and about five at two hundred. Four thin curves fall more slowly and end at fifty networks above it. A solid gold line lies at five and a half per cent, and a dashed one a little below five."}} tags=["hide-input"]
@@ -251,7 +251,7 @@ check(
 # Most weights are hardly informed by 4,000 digits (many pixels are empty in all of them), and these follow the prior, so $\lvert\theta\rvert^2$ must come close to $d$, its mean under the prior.
 # It is a sign and no proof: the exact mean is $d - \mathbb E[\theta\cdot\nabla L]$, where $L$ is the negative log likelihood (the formula of {ref}`ex-estimate-thermometer` with $c = 0$), and the second term is not known.
 #
-# In {numref}`fig-digits-length` the sampler starts where initial weights are good for an optimiser, near zero, and comes to {c}`length` of $d$.
+# In {numref}`fig-digits-length` the sampler starts where initial weights are good for an optimiser, near zero, and has risen to {c}`length` of $d$ when the run ends, which is no place of rest.
 # The optimiser is somewhere else: it looks for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 102$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
 #
 # By the standard of page 2 the chains have not arrived.
@@ -283,7 +283,7 @@ check("r-loss", r_loss, at_least(1.03), because="1.13 to 1.37 from other starts"
 # ## What are samples for, then?
 #
 # For one good prediction from a given number of gradients, train a few networks apart and average them; {doc}`/book/practice/what_should_i_use` comes to the same end with five, and {doc}`/book/studies/mnist` with rates that fall, on 50,000 digits and over several seeds.
-# Samples are for the question that no optimiser answers, what the data leave open: page 1's average knew a letter from a digit, and {doc}`/book/studies/uncertainty` measures such things at full scale.
+# Samples are for the question how sure one may be. Page 1's average was less often fooled by letters than one trained network. Whether it beats several trained ones this page does not show; {doc}`/book/studies/uncertainty` measures it at full scale.
 #
 # **To remember:** the average of mediocre networks is one good prediction, because they disagree where the data do not decide; a few that are independent are worth more than many that are alike.
 #

@@ -9,7 +9,7 @@
 # # Measuring the noise
 #
 # ```{div} page-head
-# Page 9 of 12 · 42 minutes to read, 15 to play · Running: about 8 seconds
+# Page 9 of 12 · 43 minutes to read, 15 to play · Running: about 8 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -161,7 +161,7 @@ show_table(["friction", "exact variance", "measured"], rows, live=["measured"])
 # With less it does not: at $C = 1.5B$ the variance is {c}`coin-15`, at $C = B$ {c}`coin-10`, and at $C = 0.7B$ {c}`coin-7`.
 # Why is the first so, and what goes wrong in the others?
 #
-# ## As noisy as you like
+# ## As noisy as you like, if there is room
 #
 # An estimate from one minibatch is poor. Must we average it over many steps before we use it?
 # No, because the sampler itself does the averaging.
@@ -243,7 +243,7 @@ plt.show()
 # %% [markdown]
 # How much friction, then?
 # Page 8's rule, from $\sqrt a$ to $2\sqrt a$ with $a$ the softest curvature, is about speed, and is the one to use where the noise is small or known.
-# This page's rule is about room: a friction of about three times the largest $\hat B$, because an estimate from one minibatch often exceeds its mean; it is the one to use where $\hat B$ is measured.
+# This page's rule is about room. Estimates scatter about their mean, and whatever exceeds $C$ heats. For the coins, where $\hat B$ never exceeds $2B$, twice $B$ is enough. In general take three times the largest eigenvalue of the *mean* of $\hat B$, as a rule of thumb, and count what was clipped: {eq}`eq-clipping` turns the count into a temperature.
 # Take the larger of the two. In the regression below the first gives 5 to 10 and the second 12, because the largest eigenvalue of $\hat B$ is about 4: we take 12. If the second is much larger, and the chain too slow for it, reduce the noise itself, by a smaller step, larger minibatches or control variates ({doc}`/book/further/choosing_the_estimate`).
 #
 # ## Many directions
@@ -334,9 +334,9 @@ heads = ["estimate", "two softest directions", "the next seven", "the stiffest"]
 show_table(heads, rows, live=heads[1:])
 
 # %% [markdown]
-# Without an estimate the samples are too wide, most in the stiff directions, because there the noise is largest. With the full covariance of each minibatch's own gradients they are right everywhere.
+# Without an estimate the samples are too wide, most in the stiff directions, because there the noise is largest. With the full covariance of each minibatch's own gradients no direction differs from 1 by more than the error of this short run.
 # With the diagonal alone the stiffest direction, nearly the sum of the two correlated coefficients, is too wide, and the softest ones are too narrow.
-# {numref}`fig-regression-temperatures` has all ten beside the theorem's values: in the stiffest direction {c}`hot` without an estimate, and with the diagonal from {c}`narrow` to {c}`wide`.
+# By the theorem the temperature in the stiffest direction is {c}`hot` without an estimate, and with the diagonal it goes from {c}`narrow` in the softest to {c}`wide` in the stiffest; {numref}`fig-regression-temperatures` shows that the measurements agree within their errors.
 
 # %% mystnb={"figure": {"caption": "Variance of SGHMC's samples over the posterior's, in ten directions from the softest to the stiffest: measured (points, with two standard errors) and by {eq}`eq-direction` (lines), with three estimates from the minibatch of each step. Grey: the correct variance.", "name": "fig-regression-temperatures"}, "image": {"alt": "Ten directions in a row. The dotted line of no estimate rises from 1.05 to 1.3. The dashed line of the diagonal starts below 0.9, lies near 1 for seven directions and ends above 1.1. The solid line of the full estimate lies at 1. The points of each lie about its line."}} tags=["hide-input"]
 # The posterior is not quite that Gaussian: its variances, and the noise on average over

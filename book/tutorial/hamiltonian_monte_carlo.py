@@ -9,7 +9,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Page 4 of 12 · 37 minutes to read, 15 to play · Running: about 6 seconds
+# Page 4 of 12 · 38 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -229,7 +229,7 @@ plt.show()
 # How far may the ball go in one move? All the way round, which answers the guess: the bound on the energy error does not grow with the length of a path. In the bowl that is exact, and elsewhere it holds as long as a shadow is nearly conserved.
 # In the bowl $H$ is the sum of the conserved $\tilde H$ and of $\frac18\varepsilon^2\theta^2$, so the energy error of a path is $\frac18\varepsilon^2(\theta'^2 - \theta^2)$, however long it is: it swings, and does not grow.
 # In $d$ dimensions the same holds with $\lvert\theta\rvert^2$, which on the shell differs between two points by about $2\sqrt d$: a hundred dimensions and $\varepsilon = 0.1$ give an energy error of about 0.025, all the way round.
-# So what limits the length of a path is the gradients that it costs, and not rejections.
+# So what limits the length of a path is the gradients that it costs, and not rejections, as long as the shadow is nearly conserved.
 # A chain without rejections is not useless, though: in the bowl its bias is of order $\varepsilon^2$, and can be made small.
 # With the gradient of a minibatch there will be no other choice.
 
@@ -304,11 +304,11 @@ check(
 # ## How far to go
 #
 # Two numbers are to be chosen.
-# The *step size* trades acceptance for distance: near the limit $\varepsilon < 2s$, with $s$ the standard deviation of the narrowest direction, most paths are rejected, and far below it gradients are wasted.
+# The *step size* trades acceptance for distance: in many dimensions most paths are rejected well before the limit $\varepsilon < 2s$, with $s$ the standard deviation of the narrowest direction, and far below it gradients are wasted.
 # An acceptance between 0.6 and 0.9 is a good aim {cite:p}`beskos2013,betancourt2014`.
 # The *number of steps* should make a quarter of a turn in the widest direction, of standard deviation $\ell$; that takes about $\ell/s$ steps.
 # With fewer, HMC is a random walk again; with more, the ball comes back.
-# So a valley takes HMC about $\ell/s$ steps from end to end, where a random walk needs $(\ell/s)^2$ steps of length $s$ to diffuse as far, and so does *Langevin dynamics*, which is HMC with $L = 1$: guided by the gradient, but with a new direction at every step.
+# So a valley takes HMC about $\ell/s$ steps from end to end, where a random walk needs $(\ell/s)^2$ steps of length $s$ to diffuse as far, and so does *Langevin dynamics*, which is HMC with $L = 1$ (with its rejections it is called MALA; page 6 takes it without): guided by the gradient, but with a new direction at every step.
 #
 # There is a trap in coming back.
 # After a time $\varepsilon L = \pi$ the ball in the bowl is at $-\theta$, whatever its momentum was.
@@ -347,7 +347,7 @@ check("cured", cured, at_most(0.5), kind="exact", digits=2)
 #
 # The theorem holds: HMC keeps the funnel at any step.
 # But it does not reach the deep neck: left of the dotted line paths grow, the faster the farther left, and below about $-4$ nearly all of them are rejected.
-# Of the samples {c}`neck` have $v < -4$, where {c}`neck-true` is right, and nothing alarming is to be seen: {c}`acceptance` of the proposals are accepted, as the rule above asks, because the wide part hides the neck.
+# Of the samples {c}`neck` have $v < -4$, where {c}`neck-true` is right, and the acceptance shows nothing alarming: {c}`acceptance` of the proposals are accepted, as the rule above asks, because the wide part hides the neck. The rejected paths do show it: left of the dotted line their energy errors are enormous. Such a path is called a *divergence*, and good software counts them.
 # A smaller step helps, but whatever it is, deeper down there is a place where it is too large.
 # The cure is another coordinate: $z = xe^{-v/2}$ is $N(0, 1)$ and independent of $v$, which makes the funnel a bowl.
 

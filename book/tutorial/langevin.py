@@ -9,7 +9,7 @@
 # # Noise on purpose: Langevin dynamics
 #
 # ```{div} page-head
-# Page 6 of 12 · 35 minutes to read, 10 to play · Running: about 7 seconds
+# Page 6 of 12 · 36 minutes to read, 10 to play · Running: about 7 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -60,7 +60,7 @@ def sgld_step(gradient, theta, step_size, generator, temperature=1.0):
 # SGD goes to the mode and stays. The other one, which is called SGLD, goes there too and then wanders all over the bowl, like a ball in syrup that is kicked from all sides.
 #
 # *A guess before you read on.*
-# Our noise must have a variance of $2\eta$, no more and no less. But the gradient brings noise as well, of variance $\eta^2V$, which nobody has asked for.
+# For small $\eta$ the noise of a step must have the variance $2\eta$, no more and no less. We inject all of it, but the gradient brings noise as well, of variance $\eta^2V$, which nobody has asked for.
 # How large may $\eta$ be before that noise shows?
 
 # %% mystnb={"figure": {"caption": "Three thousand steps of SGD (above) and of SGLD (below) on the posterior of two coefficients, from the same start (black dot). Grey: one, two and three standard deviations of the posterior.", "name": "fig-sgld-paths"}, "image": {"alt": "Two panels with three nested slanting ellipses. In the upper a path runs from a dot outside of the ellipses to their centre, and ends in a small knot there. In the lower a path from the same dot covers the two inner ellipses and reaches the third."}} tags=["hide-input"]
@@ -114,6 +114,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # $$ (eq-langevin)
 #
 # Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$. Elsewhere $N(0, 2\,dt)$ is written $\sqrt2\,dW$.
+# $N(0, 2\,dt)$ has the *standard deviation* $\sqrt{2\,dt}$, much larger than $dt$: in a short time the noise beats the slope, and only over a time of order one, when the pushes of the slope have added up and much of the noise has cancelled, do both count.
 # Which {term}`density` do they settle to?
 # We need to know how densities move, here and on the next two pages.
 # Write $\nabla\cdot v = \sum_i\partial_iv_i$ for the divergence of a vector field $v$: how much more flows out of a place than into it.
@@ -169,7 +170,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # Repeat $\theta \leftarrow \theta - \eta\nabla\tilde U(\theta) + N(0, 2\eta)$, with a constant step $\eta$ or with steps $\eta_t$ that fall.
 # ```
 #
-# Its step is `sgld_step` above. In the package, `SGLD(step_size)` is the same for many chains, with a mass as well; at the temperature $T$ both sample $e^{-U/T}$.
+# Its step is `sgld_step` above. In the package, `SGLD(step_size)` is the same for many chains, with a mass as well; at the temperature $T$ both sample $e^{-U/T}$, up to the errors of the step that follow.
 #
 # Why may one ignore the {term}`gradient noise`?
 # The two kinds of noise are of different orders: the injected noise has the variance $2\eta$, the gradient's $\eta^2V$.
@@ -215,7 +216,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # The truth is $1/a$.
 # There are two errors, both of the order of $\eta$ and both making the variance too large: the numerator's comes from the minibatch, the denominator's from the step.
 # This answers the guess: what counts is $\tfrac12\eta V$ against 1.
-# In the bowl $U = \tfrac12\theta^2$ with $V = 4$ we take $\eta = \varepsilon^2 = 0.01$. The ratio $\tfrac12\eta V$ is 0.02; together with the step's own 0.005 this makes the variance 1.025.
+# In the bowl $U = \tfrac12\theta^2$ with $V = 4$ we take $\eta = \varepsilon^2 = 0.01$, because a sampler with momentum and step $\varepsilon$ becomes this one if it forgets its momentum at every step (page 8). The ratio $\tfrac12\eta V$ is 0.02; together with the step's own 0.005 this makes the variance 1.025.
 # With ten times that step it is 1.26, and at $\eta = 2/a$ infinite: there a step maps $\theta$ to $-\theta$, so nothing shrinks while noise is added, and beyond it each step lands farther out.
 #
 # Five thousand chains of `sgld_step` make this row of the scoreboard:
@@ -330,6 +331,7 @@ check(
 # To keep $\tfrac12\eta V$ small, the step must be small against $n/N^2$. The chain forgets where it was in about $1/(\eta a)$ steps, which is then more than $N/n$, and each reads $n$ examples.
 # So with the plain gradient, and up to a constant, one independent sample costs **at least one pass over the data**, whatever the size of the minibatch.
 # SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
+# In numbers: page 5's regression has $V \approx 200a$. For a bias of one per cent $\tfrac12\eta V = 0.01$, so $\eta a = 10^{-4}$, and an independent $\theta^2$ takes $1/(\eta a) = 10{,}000$ gradients of 50 examples: fifty times the data.
 # And it is a random walk, which needs of the order of $k^2$ steps to cross a ridge that is $k$ times as long as it is wide.
 #
 # {doc}`/book/further/price` makes this an exact law, and {doc}`/book/further/falling_steps` lets the steps fall to zero, so that the bias vanishes.

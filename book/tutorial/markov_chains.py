@@ -117,7 +117,7 @@ plt.show()
 # %% [markdown]
 # *A guess before you read on.*
 # Somebody chose the eight numbers on the arrows so that the shares would be 0.2, 0.3 and 0.5.
-# What must the arrows between two states satisfy for that?
+# What could one ask of the arrows between two states, to make sure of that?
 #
 # ## Flow in balance
 #
@@ -345,7 +345,7 @@ check("tau", taus[4], near(4.4, 1.0), error=0.2, because="it was 4.39 in 40,000 
 #
 # All of this holds once a chain has reached its stationary distribution, and no chain shows by itself that it has.
 # One thing can be checked: chains that started in different places should have become indistinguishable.
-# The diagnostic $\hat R$ ({term}`R-hat`) replaces the samples by their ranks, so that heavy tails do no harm, cuts each chain into halves, and divides the spread of all samples together by the typical spread within a half.
+# The diagnostic $\hat R$ ({term}`R-hat`) replaces the samples by normal scores of their ranks, so that heavy tails do no harm, cuts each chain into halves, and divides the spread of all samples together by the typical spread within a half.
 # It is near 1 if all chains see the same distribution, and above 1.01 one should be suspicious {cite:p}`vehtari2021`.
 #
 # {numref}`fig-bad-chains` has one good run and four bad ones, of four chains each.

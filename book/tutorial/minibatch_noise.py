@@ -9,7 +9,7 @@
 # # What a minibatch sees
 #
 # ```{div} page-head
-# Page 5 of 12 · 33 minutes to read, 10 to play · Running: about 6 seconds
+# Page 5 of 12 · 34 minutes to read, 10 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -309,7 +309,7 @@ check("across", spreads[-1] / spreads[0], at_most(0.5), kind="exact", digits=2)
 # Over samples of the posterior the ratio is {c}`mean-square`.
 # This is the answer to the guess: a minibatch gradient is off, in root mean square, by $\sqrt{200}$, fourteen times the length of the exact one, and at one $\theta$ by a little more or less.
 # How can a direction be of use that is wrong by fourteen times its length?
-# Only because steps are small: a sampler hardly moves from one minibatch to the next, and on its way it averages many of them.
+# Only because steps are small. The sampler has hardly moved after $k$ of them, and the mean of $k$ independent gradients is off by only $\sqrt{200/k}$ lengths: by one length after 200 steps. These have read 10,000 examples, which is one epoch; the next page meets this price again.
 
 # %% tags=["hide-input"]
 normal = torch.randn(4_000, d, generator=generator, dtype=torch.float64)
@@ -321,8 +321,8 @@ check("mean-square", ratio, near(200, 20), because="N/n = 200; a Gaussian's samp
 # ## What a sampler feels
 #
 # A Hamiltonian sampler with step $\varepsilon$ kicks its momentum by $-\varepsilon\nabla\tilde U$, which brings noise of covariance $\varepsilon^2V$ at each step.
-# There are $1/\varepsilon$ steps in a unit of time, and each draws its own minibatch, so the noise has the covariance $\varepsilon V$ per unit of time.
-# A path is a *Brownian motion with diffusion* $B$ if its increments over disjoint times are independent, those over a time $t$ being $N(0, 2Bt)$; the 2 is there so that $B$ and the friction of page 8 can be compared. In a time $\varepsilon$ this is the noise of a step if
+# There are $1/\varepsilon$ steps in a unit of time, and each draws its own minibatch, so the noise has the covariance $\varepsilon V$ per unit of time. A loader that goes through shuffled data does not draw them independently: at a fixed $\theta$ the errors of an epoch's minibatches add up to zero, and {doc}`/book/further/splittings` shows what that changes.
+# Write this as a rate $2B$ times the time. Noise that brings the variance $2Bt$ in every time $t$, independently in disjoint times, is *Brownian motion with diffusion* $B$; the 2 is there so that page 8 can compare $B$ with the friction. In the time $\varepsilon$ of a step this is the noise above if
 #
 # $$
 # B(\theta) = \tfrac12\varepsilon V(\theta).

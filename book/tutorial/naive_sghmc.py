@@ -9,7 +9,7 @@
 # # The obvious thing overheats: naive stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 7 of 12 · 38 minutes to read, 10 to play · Running: about 6 seconds
+# Page 7 of 12 · 39 minutes to read, 10 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -48,7 +48,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Averaged over many paths, the energy climbs along a straight line.
 #
 # *A guess before you read on.*
-# Where does the climb stop?
+# Does the climb go on, or level off? And if the momentum is drawn afresh every 16 steps, which variance does $\theta$ settle at: 1, 1.3 or 3?
 
 
 # %% mystnb={"figure": {"caption": "The bowl with gradient noise, $\\varepsilon = 0.1$, $V = 4$. Left: one path of 300 steps (orange) and the exact dynamics (grey circle), both from $(0, 1)$. Right: the exact mean energy from a start in equilibrium, where it is $\\frac12 + \\frac12 = 1$.", "name": "fig-naive-idea"}, "image": {"alt": "Left, a small grey circle and an irregular orange spiral that starts on it and winds outwards to more than twice its radius. Right, a straight line that rises from 1 to 5 within a time of 20."}} tags=["hide-input"]
@@ -166,7 +166,7 @@ show_row("naive", run(50))
 #
 # This answers the guess: for constant $V$, and without resampling, the rate does not depend on where the ball is, so the climb of {numref}`fig-naive-idea` never stops.
 # In the bowl it is $B = 0.2$. In equilibrium the mean kinetic energy is $\tfrac12$, so the noise adds as much in 2.5 units of time.
-# The rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
+# With a constant $V$ the rate is the same in every potential: in the double well $U = -2\theta^2 + \theta^4$, where the chain is not linear, 100,000 simulated paths gain what the theorem says, up to the integrator's own error of $10^{-3}$.
 #
 # So no distribution of finite mean energy is stationary. A second argument excludes more, and needs no energy.
 # The *entropy* of a density, $h(p) = -\int p\log p$, measures how far it is spread out; that of a Gaussian is a constant plus half the logarithm of the determinant of its covariance.
@@ -259,7 +259,9 @@ check(
 # %% [markdown]
 # ## Resampling stops the heating, too late
 #
-# Both theorems are about a momentum that is never drawn anew. {prf:ref}`alg-naive` draws one before each trajectory, and so throws away the kinetic half of the surplus energy.
+# Two questions must be kept apart. *Without* fresh momenta the energy climbs for ever: both theorems are about that. *With* them the climb is cut short after each path, and what is left of it is a bias, a variance that is too large, but finite. How large?
+#
+# {prf:ref}`alg-naive` draws a momentum before each trajectory, and so throws away the kinetic half of the surplus energy.
 # The surplus in $\theta$ stays, and grows until what is thrown away with a momentum equals what the noise brings in during a trajectory.
 # In the bowl this balance is simple.
 #
@@ -288,7 +290,7 @@ check(
 # Long ones collect much: with 16 steps, a quarter of a turn and thus a good length for HMC, the variance is {c}`quarter` instead of 1, and with the 50 of the row {c}`naive`, where {eq}`eq-naive-variance`, the limit of small steps, has {c}`limit`.
 # Near half a period it is worst ({numref}`fig-naive-variance`), because there $\theta$ comes back as $-\theta$ whatever the fresh momentum was, and none of the surplus in $\theta$ is lost.
 # The bias is smallest for trajectories so short that one might as well have used Langevin.
-# {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used. Friction is no exception: it limits them to a time of about $1/C$.
+# {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used.
 
 # %% mystnb={"figure": {"caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, $\\varepsilon = 0.1$, $V = 4$, on a logarithmic scale: exact values (line) and measurements (points). The true variance is 1 (grey); the peak is at half a period.", "name": "fig-naive-variance"}, "image": {"alt": "A line that rises from 1 to a sharp peak near 31 steps, falls back to about 2, and rises towards another peak near 60 steps. Six points lie on it."}} tags=["hide-input"]
 all_lengths = range(1, 61)
@@ -386,7 +388,6 @@ check(
 # It removes the energy $C\,E[r^2]$ in a unit of time, which in equilibrium is $C$, so a friction of $C = B = 0.2$ should balance the noise exactly.
 #
 # In code a step is a list of moves: the drift of the position, and then the kick of the momentum by the noisy gradient.
-# Many such steps in a row are leapfrog with its halves in the drift instead of the kick, but for the first and the last half.
 # Friction is one move more, which shrinks the momentum, $r \leftarrow (1 - \varepsilon C)r$, after the kick; the next page lets it act on the momentum before the kick, a difference of order $\varepsilon^2$ in a step:
 
 # %%

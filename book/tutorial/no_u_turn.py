@@ -45,9 +45,9 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Its gradients are exact; minibatches come back on the next page.
 #
 # A trajectory that is too short is a step of a random walk, and one that is too long returns to where it began, and wastes its gradients.
-# No fixed length is right for all of them.
+# No fixed length ends all of them at their turn.
 # {numref}`fig-turn-times` shows six trajectories on a ridge. Each runs away from its start up to the dot, where it first turns back; one that starts across the ridge soon does, and one that starts along it goes far.
-# Of 2,000 starts, the nine tenths quantile of the time to the dot is {c}`spread` times the one tenth quantile.
+# Among 2,000 starts the times differ widely: of every ten, one is below some $t_1$ and one above {c}`spread` times $t_1$.
 #
 # So let each path decide for itself: the *no-U-turn sampler*, NUTS, goes on until the two ends of the path approach each other, and then chooses one of the path's states, with a probability proportional to $e^{-H}$.
 # This page shows why simply stopping at the dot is wrong, and what makes NUTS right.
@@ -387,7 +387,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Only the whole algorithm stays about 1: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`.
+# Only the whole algorithm stays about 1, within the standard error of its 300 chains: its row on the scoreboard is {c}`nuts` here, and {c}`package` for 10,000 chains of the package's `NUTS`.
 # Stopping at the turn leaves it at once, as {eq}`eq-naive-growth` predicts: the variance of the twentieth sample is {c}`obvious`.
 # Doubling without a look at the sub-trees of a new half leaves it, too, and ends at {c}`unchecked`.
 #

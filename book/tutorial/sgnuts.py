@@ -105,7 +105,7 @@ check(
 # From $z = (\theta, r)$ go to $z'$, one step forward or backward with probability one half each, and then choose one of the two.
 # Let $\mu$ be the stationary density of the step, $\mu \propto e^{-H}$ where the step is exact, and suppose, for now, that in equilibrium a step forward from $z$ to $z'$ is as frequent as a step backward from $z'$ to $z$.
 #
-# Then with $g = \tfrac12(\text{forward} + \text{backward})$ the flow $\mu(z)\,g(z, z')$ is symmetric in $z$ and $z'$.
+# Then with $g = \tfrac12(\text{forward} + \text{backward})$ the flow $\mu(z)\,g(z, z')$ is symmetric: exchange $z$ and $z'$, and each half of the sum becomes the other.
 # Choose with equal weights, and the chance to move is one half from either side. The flow stays symmetric, and $\mu$ is stationary: that was the coin.
 #
 # Now choose with the weights $e^{-H}$.
@@ -414,7 +414,7 @@ plt.show()
 # The sampler as we read the report, with the weights of NUTS, drifts first and fresh momenta, has {c}`report` ({doc}`/book/studies/sgnuts_on_networks`).
 #
 # On other targets {eq}`eq-flip-balance` holds only up to the work. There the right weight of a state is $e^{-W}$, with the work summed along the path from its left end. Without friction and noise $W = \Delta H$, and these are NUTS's weights.
-# Equal weights then make a transition wrong by order $\varepsilon^2$, and also the stationary distribution, if the chain forgets its start at a rate that does not depend on $\varepsilon$ ({prf:ref}`thm-uniform`).
+# With equal weights a transition is then wrong by order $\varepsilon^2$, and so is what the chain samples, unless smaller steps also make it forget its start more slowly ({prf:ref}`thm-uniform`).
 
 # %% tags=["hide-input"]
 start = torch.zeros(2_000, 1)
@@ -439,9 +439,9 @@ for name, settings, bound in (
 #
 # ## Is it worth it?
 #
-# The corrected sampler is as accurate as SGHMC, and no cheaper.
+# With known noise the corrected sampler is as accurate as SGHMC, but dearer.
 # It finds its path length by itself, but pays for steps that it throws away: on a Gaussian with eight scales, SGHMC at its best friction yields nearly five times as many effective samples per gradient ({doc}`/book/further/sgnuts_measured`).
-# If the noise depends on the position and $\hat B$ does not, its bias is of order $\varepsilon$. If one minibatch is held for a whole tree, as in the report's program, the bias does not vanish with $\varepsilon$.
+# If the noise depends on the position and $\hat B$ does not, its bias is of order $\varepsilon$. If one minibatch is held for a whole tree, the bias does not vanish with $\varepsilon$.
 # But SGHMC itself can use the palindromic step, which costs the same as {prf:ref}`alg-sghmc` and has no bias in a bowl.
 #
 # **To remember:** with friction and noise a path already visits the energies at the right rate, so all of its states count alike: exactly on a Gaussian, and up to a small error of the step elsewhere.
@@ -453,7 +453,7 @@ show_scoreboard(13)
 
 # %% [markdown]
 # Follow the scoreboard from the top.
-# Metropolis and HMC are right because they reject.
+# Metropolis and HMC are right because they reject, NUTS because it chooses by $e^{-H}$.
 # With minibatches a rejection would cost the energy of all the data, so their noise needs small steps (SGLD), or it overheats (naive SGHMC), or friction balances it (SGHMC), provided that we know how much noise there is ($\hat B$).
 # And NUTS's weights, right without friction and noise, are wrong with them.
 # The report's accuracy of 0.94 on MNIST did not show it. The variance of the bowl, which is known exactly, shows each of these errors.
