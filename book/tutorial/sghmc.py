@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 55 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 54 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -183,7 +183,7 @@ plt.show()
 # \end{aligned}
 # $$ (eq-fokker-planck)
 #
-# For $p = e^{-H}$ the terms with $D$ cancel already, as they did for SGLD. What is left is the rolling, $\nabla\cdot(Q\nabla H\,p)$, which goes round on the contours of $H$ and changes no density that depends on $H$ alone. To see this at a glance, add a term that is zero.
+# For $p = e^{-H}$ the terms with $D$ cancel already, as they did for SGLD. What is left is the rolling, which goes round on the contours of $H$. To see that it changes nothing, add a term that is zero.
 # Because $Q$ is constant and antisymmetric, $\nabla\cdot(Q\nabla p) = \sum_{ij}Q_{ij}\,\partial_i\partial_jp = 0$.
 # We may therefore add it on the right, and the two terms become one:
 #
@@ -206,7 +206,7 @@ plt.show()
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
 # The proof also covers noise that depends on the position, if $\hat B(\theta) = B(\theta)$ everywhere; even $C$ may depend on $\theta$, because only the block of $D$ that belongs to $r$ is not zero, and a derivative with respect to $r$ does not act on $C(\theta)$.
-# Indeed all dynamics with a positive semi-definite $D$ and an antisymmetric $Q$ keep $\pi$, with a correction where they vary ({prf:ref}`thm-recipe`), and {cite:t}`ma2015` show that under some conditions there are no other continuous ones.
+# All dynamics with a positive semi-definite $D$ and an antisymmetric $Q$ keep $\pi$, with a correction where they vary ({prf:ref}`thm-recipe`).
 #
 # ## A wrong estimate is a wrong temperature
 #
@@ -279,7 +279,7 @@ show_row("sghmc-B", sghmc(noisy_bowl, 0.2))
 # SGLD reached 1.025 without any estimate, so what does the momentum buy?
 # A sampler is as good as the number of gradients that it takes for one independent value of what we are after. Here that is $\theta^2$, whose mean is the variance: the number is $\tau$ of {eq}`eq-tau` with $\theta^2$ in the place of $\theta$, and stands in the last column of the scoreboard.
 # To be fair, let both be off by the same 0.26 per cent, with the right noise estimate in both. Then an independent $\theta^2$ costs SGLD {c}`tau-sgld` gradients, and SGHMC {c}`tau-sghmc`.
-# Of this factor of eight, two come from the bias, $\tfrac12\eta$ against $\tfrac14\varepsilon^2$, which lets SGHMC take the larger step, and four from the mixing: at $\eta = \varepsilon^2 = 0.01$ SGLD forgets $\theta^2$ in $1/\eta = 100$ gradients and SGHMC in $2.5/\varepsilon = 25$. On a ridge momentum gains more.
+# Of this factor of eight, two come from the bias, $\tfrac12\eta$ against $\tfrac14\varepsilon^2$, which lets SGHMC take the larger step, and four from the mixing: at $\eta = \varepsilon^2 = 0.01$ SGLD forgets $\theta^2$ in $1/\eta = 100$ gradients and SGHMC in $2.5/\varepsilon = 25$.
 
 # %% tags=["hide-input"]
 show_scoreboard(9)
@@ -370,8 +370,6 @@ for samples, name, bound, because in zip(
 # %% [markdown]
 # ## What a step costs
 #
-# You have the algorithm. The rest of the page is about using it: the price of a step, its reading as SGD with momentum, which page 10 needs, and the choice of the friction.
-#
 # In a bowl of curvature $a$ the algorithm is a linear chain, and its variance is exact at any step size ({prf:ref}`thm-sghmc-variance`):
 #
 # $$
@@ -380,7 +378,7 @@ for samples, name, bound, because in zip(
 #
 # The gradient's noise enters only by the factor $T_{\text{eff}}$; the other factor, a bias of order $\varepsilon^2$, is the step's own.
 # Several libraries take the gradient at the old position instead (explicit Euler; {doc}`/book/appendix/errata` names them), which loses the part $\varepsilon U''$ of the friction: the bias is then of order $\varepsilon$, {c}`old-over-new` times as large at $\varepsilon = 0.1$ and $C = 3$.
-# {doc}`/book/further/splittings` derives and measures it, and has splittings with smaller errors.
+# {prf:ref}`thm-explicit-euler-variance` has it; {doc}`/book/further/splittings` has splittings with smaller errors.
 
 # %% tags=["hide-input"]
 new, old = (
@@ -499,9 +497,8 @@ plt.show()
 # %% [markdown]
 # Two more things speak for friction.
 # What $\hat B$ leaves out raises the temperature by the factor $1 + (B - \hat B)/C$, and a bad start is forgotten fastest at *critical damping*, $C = 2\sqrt a$, where swinging just stops.
-# So take a friction from $\sqrt a$ to $2\sqrt a$; in many dimensions take the curvature of the softest direction, which is the slowest. With a prior $N(0, s^2)$ its curvature $1/s^2$ is a lower bound near a mode, and a good guess where the data say little.
+# So take a friction from $\sqrt a$ to $2\sqrt a$; in many dimensions take the curvature of the softest direction, which is the slowest.
 # This is the friction that is best for speed; page 9 adds a second rule, for noise that has to be measured.
-# For $\theta$ itself an independent value costs only $2C/(a\varepsilon)$, less and less with less friction, because a swinging chain is at $\theta$ as often as at $-\theta$ and its errors cancel. We do not count by it, since a variance does not profit.
 
 # %% tags=["hide-input"]
 check(
