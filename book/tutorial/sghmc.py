@@ -134,7 +134,7 @@ plt.show()
 # $$ (eq-b)
 #
 # It pumps in energy at the rate $\operatorname{tr}(M^{-1}B)$ ({prf:ref}`thm-pumping`), so something has to take energy out again.
-# {term}`Friction <friction>` does: a force $-CM^{-1}r$ against the velocity, like air drag, where $C$ is a number or a symmetric positive definite matrix.
+# {term}`Friction <friction>` does: a force $-CM^{-1}r$ against the velocity, where $C$ is a number or a symmetric positive definite matrix.
 # Friction alone would bring the ball to rest, though, so it must come with noise of the right size.
 # The gradient already brings some of that noise; we inject the rest:
 #
@@ -279,7 +279,7 @@ show_row("sghmc-B", sghmc(noisy_bowl, 0.2))
 # SGLD reached 1.025 without any estimate, so what does the momentum buy?
 # A sampler is as good as the number of gradients that it takes for one independent value of what we are after. Here that is $\theta^2$, whose mean is the variance: the number is $\tau$ of {eq}`eq-tau` with $\theta^2$ in the place of $\theta$, and stands in the last column of the scoreboard.
 # To be fair, let both be off by the same 0.26 per cent, with the right noise estimate in both. Then an independent $\theta^2$ costs SGLD {c}`tau-sgld` gradients, and SGHMC {c}`tau-sghmc`.
-# Of this factor of eight, two come from the bias, $\tfrac12\eta$ against $\tfrac14\varepsilon^2$, which lets SGHMC take the larger step, and four from the mixing: at $\eta = \varepsilon^2 = 0.01$ SGLD forgets $\theta^2$ in $1/\eta = 100$ gradients and SGHMC in $2.5/\varepsilon = 25$.
+# Of this factor of eight, two come from the bias, $\tfrac12\eta$ against $\tfrac14\varepsilon^2$, which allows the larger step, and four from the mixing: at $\eta = \varepsilon^2$ SGLD forgets $\theta^2$ in 100 gradients and SGHMC in 25.
 
 # %% tags=["hide-input"]
 show_scoreboard(9)
