@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 54 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 53 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -415,7 +415,7 @@ check("old-over-new", old / new, at_least(10), kind="exact", digits=3)
 # \end{aligned}
 # $$ (eq-sghmc-learning-rate)
 #
-# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, so everything that is known of training with momentum can be read as statements about SGHMC at temperature zero.
+# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$.
 # A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.
 # At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$.
 # `SGHMC.from_learning_rate` translates; at temperature zero it *is* `torch.optim.SGD`, to rounding.
