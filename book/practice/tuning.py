@@ -370,7 +370,7 @@ try:
     default_kernel(logistic, mode, step_size=2 * kernel.step_size)
     refused = False
 except ValueError as error:
-    refused = "friction must be at least the noise estimate" in str(error)
+    refused = "raise the friction" in str(error)
 claim(
     "Twice that step leaves no room for an estimate, and is refused",
     refused,
