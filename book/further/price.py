@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 41 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 45 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -200,7 +200,8 @@ check(
 # \tfrac12\Bigl(1 + \frac a{C^2}\Bigr).
 # $$ (eq-price-square)
 #
-# ```{dropdown} Why: the damped oscillator
+# ```{prf:proof}
+# The integrals behind it are those of the damped oscillator.
 # Take small steps and $\hat B = B$, in equilibrium, and let $\rho(t)$ be the autocorrelation of $\theta$.
 # Average the position over all later noise, from a fixed state $(\theta_0, r_0)$: $m(t) = E[\theta_t \mid \theta_0, r_0]$. Noise has mean zero, so $m'' = -am - Cm'$ by {eq}`eq-sghmc`.
 # Since $E[\theta_0^2] = 1/a$, $\rho(t) = a\,E[\theta_0\,m(t)]$ solves the same equation,
@@ -269,9 +270,9 @@ check("board-square", best, bound, kind="exact", digits=3)
 # The law took $V$ as constant.
 # In a linear regression we can see what real minibatches change.
 # The gradient of an example is $g_i = x_i(x_i\cdot\theta - y_i)$, so at the distance $\delta = \theta - \hat\theta$ from the posterior mean, with the residual $e_i$ there, it is $-x_ie_i + x_ix_i^\top\delta$: the noise grows with the distance.
-# The exact covariance of SGLD is still a linear equation, which the folded note derives.
+# The exact covariance of SGLD is still the solution of a linear equation.
 #
-# ```{dropdown} The exact covariance, in three steps
+# ```{prf:proof}
 # *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $R_i\delta$, where $R_i = x_ix_i^\top - \bar A$ and $\bar A = \frac1N\sum_ix_ix_i^\top$.
 # So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, plus $\frac1N\sum_iR_i\,\delta\delta^\top R_i$, plus two mixed terms with one $\delta$ each.
 #
@@ -366,7 +367,7 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 
 # %% [markdown]
 # The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
-# The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of the map in the note is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, above 1.
+# The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of that map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, above 1.
 # There the noise of the minibatches grows faster than the steps shrink it, and the chain has no stationary distribution with a finite variance, although with all the data it would be stable up to {c}`regression-limit`.
 #
 # It is accuracy that costs.

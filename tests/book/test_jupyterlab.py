@@ -30,7 +30,7 @@ pytestmark = [
 
 CHAPTER = "tutorial/sghmc"
 # One proposal of its section "Change it", after which a claim no longer holds.
-CHANGE_IT = "sghmc(noisy_bowl, 0.2)", "sghmc(noisy_bowl, 0.4)"
+CHANGE_IT = "0.1, 0.5, noise_estimate", "0.1, 3.0, noise_estimate"
 IDLE = (
     "for (let i = 0; i < 3; i++) { await new Promise((next) => "
     "requestIdleCallback(next)); }"
