@@ -427,10 +427,8 @@ def _check_values(
     *shape)`` for each shape, with one number of chains.
     """
     check_instance(name, values, Mapping, '{"scale": torch.ones(4)}')
-    given: dict[str, tuple[int, ...]] = {
-        key: tuple(getattr(x, "shape", ())) for key, x in values.items()
-    }
-    chains = next(iter(given.values()), ())[:1]
+    given = {key: tuple(getattr(x, "shape", ())) for key, x in values.items()}
+    chains = [shape[0] for shape in given.values() if shape][:1]
     if not chains or given != {key: (*chains, *shapes[key]) for key in shapes}:
         expected = {key: ("chains", *shape) for key, shape in shapes.items()}
         raise ValueError(
