@@ -26,17 +26,19 @@ def questions(source: str, forbidden: Collection[str]) -> list[str]:
     Example:
         >>> questions("import sgmc.kernels\nexec(text)", ["sgmc"])
         ['sgmc', 'exec(']
+        >>> questions("gc.get_objects()", ["sgmc"])
+        ['get_objects']
         >>> questions("model.eval(); re.compile('sgmcx')", ["sgmc"])
         []
     """
     if not forbidden:
         return []
-    words = [*map(re.escape, forbidden), *HIDING]
-    found = [
-        word.replace("\\", "")
-        for word in words
-        if re.search(rf"(?<![.\w]){word}(?!\w)", source)
-    ]
+    patterns = {word: rf"(?<![.\w]){re.escape(word)}(?!\w)" for word in forbidden}
+    for word in HIDING:  # a method may be called eval; a name may follow a dot
+        call = word.endswith("(")
+        name = word.replace("\\", "")
+        patterns[name] = rf"(?<![.\w]){word}" if call else rf"(?<!\w){word}(?!\w)"
+    found = [word for word, text in patterns.items() if re.search(text, source)]
     if len(source) > LONGEST:
         found.append(f"{len(source):,} characters")
     return found

@@ -437,7 +437,9 @@ def banana_gradient(position, variance, curve, slope):
         },
         "the temperature for its root": {"math.sqrt(temperature)": "temperature"},
         "the step size of the first chain for all": (
-            {"step_size, num_steps": "step_size[:1].expand_as(step_size), num_steps"},
+            {
+                "start.clone(), step_size,": "start.clone(), step_size[:1].expand_as(step_size),"
+            },
             10,
         ),
         "one chain": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):

@@ -114,7 +114,7 @@ WRONG_LAWS = {
     "quantiles, which fit too well": torch.special.ndtri(
         (torch.arange(10_000).double() + 0.5) / 10_000
     ),
-    "zeros": torch.zeros(10_000),
+    "zeros": torch.zeros(10_000, dtype=torch.float64),
 }
 
 
@@ -131,7 +131,7 @@ def test_the_bound_is_shared_among_entries():
         checks.assert_mean(values, (1_000, 3), 0.0, "the mean", std=1.0)
 
 
-NOT_FINITE = torch.tensor([1.0, float("inf")])
+NOT_FINITE = torch.tensor([1.0, float("inf")], dtype=torch.float64)
 FEW = torch.zeros(1, dtype=torch.float64)
 
 
