@@ -118,7 +118,8 @@ def test_the_scan_would_find_one(tmp_path, suffix):
     page[".html"] = f"<p>{marked_up}</p>"
     (tmp_path / f"page{suffix}").write_text(page[suffix])
     found = {phrase for _, phrase in leaks(tmp_path)}
-    assert found == {*MARKS, *secret_phrases(pairs.assignments()[0])}
+    # one that another assignment has, too, may be among them
+    assert found >= {*MARKS, *secret_phrases(pairs.assignments()[0])}
 
 
 @pytest.fixture(scope="module")
