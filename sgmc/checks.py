@@ -267,7 +267,7 @@ def check_module(module: Any, inputs: Any) -> None:
     if isinstance(module, torch.jit.ScriptModule):
         raise ValueError(
             "module is compiled by torch.jit, which hides its parameters: give the "
-            "nn.Module of which it was made"
+            "nn.Module that it was compiled from"
         )
     if lazy := [name for name, x in module.named_parameters() if is_lazy(x)]:
         raise ValueError(
