@@ -8,7 +8,9 @@ from typing import NamedTuple
 import torch
 
 from booklib.page.scoreboard import pace
-from sgmc.splittings import linear_chain
+from booklib.page.tables import show_table
+from sgmc.matrices import Matrix
+from sgmc.splittings import flows, langevin_chain, linear_chain, sghmc_chain
 from sgmc.splittings.flows import Flow
 from sgmc.splittings.linear_laws import LinearChain
 
@@ -31,7 +33,6 @@ def price_of(chain: LinearChain) -> Price:
     """Compute the price of a linear chain whose first coordinate is θ.
 
     Example:
-        >>> from sgmc.splittings import langevin_chain
         >>> round(price_of(langevin_chain(ONE, 0.001, 99.0)).excess, 4)
         0.05
     """
@@ -59,7 +60,6 @@ def ordered_price(
         sweeps: whether each pass is followed by the same one backwards.
 
     Example:
-        >>> from sgmc.splittings import flows
         >>> step = flows.palindromic(0.1, 1.0)
         >>> round(ordered_price(step, 4.0, 10).excess, 4)
         0.0147
@@ -68,26 +68,25 @@ def ordered_price(
     """
     move, injected = linear_chain(splitting, ONE)
     with_noise = linear_chain(splitting, ONE, 1.0).noise_covariance - injected
-    values, vectors = torch.linalg.eigh(with_noise)
-    enters = vectors[:, -1] * values[-1].clamp(min=0).sqrt()  # an error of variance 1
+    enters, root = _root(with_noise)[:, -1], _root(injected)
+    # The errors of a pass are these rows times independent N(0, 1).
     errors = torch.eye(length, dtype=torch.float64) - 1 / length
-    errors = noise_variance * length / (length - 1) * errors
+    errors = errors * (noise_variance * length / (length - 1)) ** 0.5
     if sweeps:
-        there_and_back = [*range(length), *reversed(range(length))]
-        errors = errors[there_and_back][:, there_and_back]
+        errors = torch.cat([errors, errors.flip(0)])
     period = len(errors)
     powers = [torch.eye(2, dtype=torch.float64)]
     for _ in range(period):
         powers.append(move @ powers[-1])
     powers = torch.stack(powers)  # Fᵏ
-    lag = torch.arange(1, period + 1)[:, None] - 1 - torch.arange(period)
+    lag = torch.arange(period)[:, None] - torch.arange(period)
     weights = torch.where((lag >= 0)[..., None, None], powers[lag.clamp(min=0)], 0)
-    from_errors = weights @ enters  # (step, error, 2)
-    within = torch.einsum("ski,kl,tlj->sitj", from_errors, errors, from_errors)
-    within += torch.einsum("skia,ab,tkjb->sitj", weights, injected, weights)
-    start = LinearChain(powers[-1], within[-1, :, -1]).stationary_covariance()
-    within += torch.einsum("sia,ab,tjb->sitj", powers[1:], start, powers[1:])
-    theta, to_end = within[:, 0, :, 0], within[-1, :, :, 0]  # Cov(θ, θ), Cov(z_p, θ)
+    # What z of a step, (step, 2, source), has of each source of noise since the start.
+    from_errors = (weights @ enters).mT @ errors
+    z = torch.cat([from_errors, *(weights @ root).permute(3, 0, 2, 1)], -1)
+    start = LinearChain(powers[-1], z[-1] @ z[-1].T).stationary_covariance()
+    z = torch.cat([z, powers[1:] @ _root(start)], -1)
+    theta, to_end = z[:, 0] @ z[:, 0].T, z[-1] @ z[:, 0].T  # Cov(θ, θ), Cov(z_p, θ)
     variances = theta.diagonal()
     ahead = torch.linalg.solve(torch.eye(2).double() - powers[-1], to_end)
     later = (powers[1:, 0] @ ahead).sum()
@@ -103,16 +102,136 @@ def ordered_price(
     )
 
 
-def at_one_per_cent(price: Callable[[float], Price], largest: float) -> Price:
-    """Find the largest step size below ``largest`` whose excess is one per cent, and
-    its price.
+def _root(covariance: torch.Tensor) -> torch.Tensor:
+    values, vectors = torch.linalg.eigh(covariance)
+    return vectors * values.clamp(min=0).sqrt()
+
+
+def at_one_per_cent(price: Callable[[float], Price]) -> float:
+    """Find the largest step size below 1 whose excess is one per cent.
+
+    Example:
+        >>> sgld = lambda size: price_of(langevin_chain(ONE, size, 99.0))
+        >>> round(at_one_per_cent(sgld), 6)
+        0.0002
     """
-    low, high = 1e-6 * largest, largest
-    for _ in range(50):
+    low, high = 1e-6, 1.0
+    for _ in range(20):
         middle = (low * high) ** 0.5
         try:
             small = abs(price(middle).excess) <= 0.01
         except ValueError:  # no stationary distribution
             small = False
         low, high = (middle, high) if small else (low, middle)
-    return price(low)
+    return low
+
+
+class Way(NamedTuple):
+    """A row of the board: the page that adds it, its name, its price at a step size and
+    a friction, the frictions that make θ and θ² cheapest, how a setting reads, and the
+    step size, where it is not the largest one with an excess of one per cent.
+    """
+
+    page: int
+    name: str
+    price: Callable[[float, float], Price]
+    frictions: tuple[float, float] = (0.0, 0.0)
+    setting: str = "ε = {:.2g}, C = {:g}"
+    step_size: float | None = None
+
+
+def _sgld(step_size: float, friction: float) -> Price:
+    return price_of(langevin_chain(ONE, step_size, NOISE))
+
+
+def _sghmc(step_size: float, friction: float) -> Price:
+    return price_of(sghmc_chain(ONE, step_size, friction, NOISE))
+
+
+def _with_estimate(step_size: float, multiple: float) -> Price:
+    b = step_size * NOISE / 2
+    return price_of(sghmc_chain(ONE, step_size, multiple * b, NOISE, b))
+
+
+def _ordered(sweeps: bool) -> Callable[[float, float], Price]:
+    def price(step_size, friction):
+        step = flows.palindromic(step_size, friction)
+        return ordered_price(step, NOISE, round(1 / SHARE), sweeps)
+
+    return price
+
+
+def _control_variates(step_size: float, friction: float) -> Price:
+    # The noise of a plain minibatch times d/N; here d = 50 and N = 10,000.
+    return price_of(sghmc_chain(ONE, step_size, friction, NOISE / 200))
+
+
+def _sgd(rate: float, friction: float) -> Price:
+    descent = flows.Descent(rate, covariance=Matrix(0.0))
+    return price_of(linear_chain([descent], ONE, NOISE))
+
+
+WAYS = {
+    "sgld": Way(1, "SGLD", _sgld, setting="η = {:.2g}"),
+    "sghmc": Way(1, "SGHMC, B̂ = 0", _sghmc, (1.0, 30.0)),
+    "estimate": Way(
+        2, "SGHMC, B̂ = B", _with_estimate, (3.0, 3.0), "ε = {:.2g}, C = {:g}B"
+    ),
+    "passes": Way(3, "shuffled passes, B̂ = 0", _ordered(sweeps=False), (0.5, 1.6)),
+    "sweeps": Way(3, "symmetric sweeps, B̂ = 0", _ordered(sweeps=True), (0.5, 1.3)),
+    "control": Way(4, "control variates, V/200, B̂ = 0", _control_variates, (0.5, 2.3)),
+    "sgd": Way(
+        7, "SGD, P = 2(V + A)⁻¹", _sgd, setting="P = {:.2g}", step_size=2 / (NOISE + 1)
+    ),
+}
+
+
+class Least(NamedTuple):
+    """The passes over the data for an independent θ or θ², and where."""
+
+    passes: float
+    step_size: float
+    friction: float
+
+
+def least_prices(name: str) -> tuple[Least, Least]:
+    """Compute the least passes of a way for an independent θ and an independent θ², at
+    a variance right to one per cent.
+
+    Example:
+        >>> for least in least_prices("estimate"):
+        ...     print(round(least.passes, 2))
+        2.94
+        1.46
+    """
+    way, found = WAYS[name], []
+    for friction in way.frictions:
+        step_size = way.step_size or at_one_per_cent(
+            lambda size, friction=friction: way.price(size, friction)
+        )
+        price = way.price(step_size, friction)
+        steps = price.steps_of_square if found else price.steps
+        found.append(Least(SHARE * steps, step_size, friction))
+    return found[0], found[1]
+
+
+def show_prices(page: int) -> None:
+    """Show the price board of a page of *Further*: the rows of the pages up to it.
+
+    Example:
+        >>> show_prices(1)
+        variance right to 1 %  passes for a θ  ...
+        SGLD                           100.00         η = 0.0002            50.00  ...
+        SGHMC, B̂ = 0                   99.00  ε = 0.0002, C = 1            49.60  ...
+    """
+    rows = []
+    for name, way in WAYS.items():
+        if way.page <= page:
+            row = [way.name]
+            for passes, *setting in least_prices(name):
+                row += [f"{passes:.2f}", way.setting.format(*setting)]
+            rows.append(row)
+    show_table(
+        ["variance right to 1 %", "passes for a θ", "with", "passes for a θ²", "with"],
+        rows,
+    )

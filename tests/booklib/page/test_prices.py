@@ -3,8 +3,14 @@
 import pytest
 import torch
 
-from booklib.page.prices import ONE, at_one_per_cent, ordered_price, price_of
-from sgmc.splittings import LinearChain, flows, langevin_chain, linear_chain
+from booklib.page.prices import (
+    ONE,
+    WAYS,
+    least_prices,
+    ordered_price,
+    show_prices,
+)
+from sgmc.splittings import LinearChain, flows, linear_chain
 
 
 def of_two(splitting, noise_variance, num_lags=4_000):
@@ -58,7 +64,66 @@ def test_an_average_over_whole_passes_has_no_noise_of_minibatches():
         assert (1 + price.excess) * price.steps == pytest.approx(20)
 
 
-def test_one_per_cent_of_sgld():
-    price = at_one_per_cent(lambda size: price_of(langevin_chain(ONE, size, 99.0)), 1.0)
-    assert price.excess == pytest.approx(0.01)
-    assert price.steps / 100 == pytest.approx(100, rel=1e-3)
+# The rows of the storyboard: passes for a θ and for a θ².
+BOARD = {
+    "sgld": (100.0, 50.0),
+    "sghmc": (99.0, 49.6),
+    "estimate": (2.94, 1.46),
+    "passes": (1.97, 2.78),
+    "sweeps": (1.47, 2.51),
+    "control": (0.50, 0.347),
+    "sgd": (0.99, 0.495),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_rows_of_the_board(name):
+    """Each is at one per cent and has the storyboard's numbers, and no friction near it
+    makes a θ² cheaper, but where the row fixes it.
+    """
+    way, least = WAYS[name], least_prices(name)
+    assert [x.passes for x in least] == pytest.approx(BOARD[name], rel=5e-3)
+    for _, step_size, friction in least:
+        excess = way.price(step_size, friction).excess
+        assert excess == pytest.approx(0.0 if name == "sgd" else 0.01, abs=2e-6)
+    if name in ("sghmc", "passes", "sweeps", "control"):
+        for factor in (0.8, 1.25):
+            other = way._replace(frictions=(1.0, factor * way.frictions[1]))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setitem(WAYS, name, other)
+                assert least_prices(name)[1].passes > least[1].passes
+
+
+def test_the_rows_by_the_formulas_of_the_book():
+    """τ and the variance of Algorithm 2 by the theorem, of SGLD and SGD by powers, and
+    of ordered minibatches σ²τ = 2C/ε.
+    """
+    for name, noise in (("sghmc", 99.0), ("control", 99 / 200)):
+        (passes, e, c), _ = least_prices(name)
+        shrink = 1 - e**2 / (4 - 2 * e * c)
+        assert (1 + e * noise / (2 * c)) / shrink == pytest.approx(1.01, abs=1e-5)
+        assert passes == pytest.approx(0.01 * 2 * c * shrink / e, rel=1e-9)
+    (passes, e, multiple), _ = least_prices("estimate")
+    shrink = 1 - e**2 / (4 - e**2 * multiple * 99)
+    assert 1 / shrink == pytest.approx(1.01, abs=1e-5)
+    assert passes == pytest.approx(0.99 * multiple * shrink, rel=1e-9)
+    for name in ("sgld", "sgd"):
+        (passes, rate, _), (of_square, *_) = least_prices(name)
+        power = 1 - rate
+        assert passes == pytest.approx(0.01 * (1 + power) / (1 - power))
+        assert of_square == pytest.approx(0.01 * (1 + power**2) / (1 - power**2))
+    for name in ("passes", "sweeps"):
+        (passes, e, c), _ = least_prices(name)
+        assert 1.01 * passes == pytest.approx(0.01 * 2 * c / e, rel=1e-5)
+
+
+def test_a_page_shows_the_rows_up_to_its_own(capsys):
+    show_prices(2)
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.startswith("variance right to 1 %")
+    assert [row.split("  ")[0] for row in rows] == [
+        "SGLD",
+        "SGHMC, B̂ = 0",
+        "SGHMC, B̂ = B",
+    ]
+    assert rows[2].split()[-7:] == "1.46 ε = 0.1, C = 3B".split()
