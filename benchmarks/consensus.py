@@ -22,12 +22,12 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.rivals.consensus import serialized_size
+from booklib.rivals.shards import shards
+from booklib.runs.cluster import as_they_come, run_all, workers
 from booklib.runs.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
-from sgmc.machines import shards
-from sgmc.machines.cluster import as_they_come, run_all, workers
 from sgmc.posteriors import LogisticRegression
 
 FEATURES = 20

@@ -53,7 +53,6 @@ from sgmc import sample
 from sgmc.disk import to_disk
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import NamedPosterior
-from sgmc.models.pyro_kernel import PyroKernel
 from sgmc.models.pyro_model import PyroPosterior
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Gaussian, NetworkPosterior
@@ -392,19 +391,6 @@ draws = sample(kernel, posterior, position, 25, collect=posterior.named)
 
 # %% [markdown]
 # The sites come back by their names, with what `pyro.deterministic` adds to them.
-# The other way round, `PyroKernel` puts a kernel of this book into `pyro.infer.MCMC`. Warm-up tunes nothing there, so bring a tuned kernel and a start. MCMC gives each chain a process of its own if there are enough cores, and takes them one after the other if not; `sample` runs twenty in one process at nearly the price of one:
-
-# %%
-pyro.set_rng_seed(0)
-inside = pyro.infer.MCMC(
-    PyroKernel(kernel, schools),
-    num_samples=40,
-    initial_params=posterior.parameters.cut(position[0]),
-    disable_progbar=True,
-)
-inside.run()
-
-# %% [markdown]
 # Pyro's own NUTS, one chain of it, is the reference.
 
 # %%
@@ -424,13 +410,6 @@ def numbers(named):
     )
 
 
-claim(
-    "PyroKernel gives the sites of the program, and theta, 40 of each",
-    {name: len(value) for name, value in inside.get_samples().items()}
-    == dict.fromkeys(posterior.named(position), 40),
-    because="it gives what `posterior.named` does",
-    kind="exact",
-)
 sites = {
     name: value for name, value in own.get_samples().items() if name in posterior.shapes
 }

@@ -44,11 +44,11 @@ from booklib.rivals.consensus import (
     serialized_size,
     weighted_average,
 )
+from booklib.rivals.shards import shards
+from booklib.runs.cluster import run_all, sample_all, workers
 from booklib.runs.results import RESULTS, read_result, who_ran
 from sgmc.door.draws import Draws
 from sgmc.kernels import HMC
-from sgmc.machines import shards
-from sgmc.machines.cluster import run_all, sample_all, workers
 from sgmc.models import Posterior
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.targets import Gaussian
@@ -336,11 +336,11 @@ claim(
 # %% [markdown]
 # ## Sending the work away
 #
-# Pieces of work that do not talk to each other need an engine: we take *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.machines.cluster` depends on how many workers there are or where.
+# Pieces of work that do not talk to each other need an engine: we take *Dask* {cite:p}`rocklin2015`, and nothing in `booklib.runs.cluster` depends on how many workers there are or where.
 #
 # ```python
 # from distributed import Client
-# from sgmc.machines.cluster import sample_all, workers
+# from booklib.runs.cluster import sample_all, workers
 #
 # with workers(2) as client:  # two processes on this machine, or
 #     draws = sample_all(client, kernel, parts, starts, num_samples=1_000)
@@ -389,7 +389,7 @@ claim(
 # Each chain has weights of its own, estimated from its own draws ({ref}`ex-machines-weights` says why).
 # The seed of a piece follows from its number, so that it does not matter who works on it, or when, or how many others there are.
 #
-# ```{literalinclude} ../../sgmc/machines/cluster.py
+# ```{literalinclude} ../../booklib/runs/cluster.py
 # :language: python
 # :pyobject: sample_all
 # :start-at: number = len(potentials)

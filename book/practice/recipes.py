@@ -27,11 +27,11 @@
 #
 # ## Installing
 #
-# In a checkout of this project `pip install .` installs `sgmc` with PyTorch, NumPy, SciPy and tqdm; `".[arviz]"`, `".[pyro]"` and `".[cluster]"` in place of `.` add what a recipe below needs.
+# In a checkout of this project `pip install .` installs `sgmc` with PyTorch, NumPy, SciPy and tqdm; `".[arviz]"` and `".[pyro]"` in place of `.` add what a recipe below needs.
 # On Linux the package index has PyTorch with GPU libraries, and the environment takes about 6 GB.
 # PyTorch for CPUs alone makes it about 1 GB: install it first, by the line that [Get started](https://pytorch.org/get-started/locally/) shows for "CPU", `pip install torch --index-url` and an address.
 #
-# The functions of `booklib` below, for data sets, scores and the consensus of parts, belong to the book and are found in the checkout only.
+# The functions of `booklib` below, for data sets, scores, workers and the consensus of parts, belong to the book and are found in the checkout only.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -395,7 +395,7 @@ check("line", value, near(exact), error=error, because="linear algebra")
 # %% [markdown]
 # The line is at {c}`line`, where linear algebra has {c}`line-exact`.
 # With `pyro.plate(..., subsample_size=n)` the program sees minibatches, and the kernel of the recipe before belongs to it.
-# {doc}`/book/practice/any_model` says what a program may hold, what is refused, and how a kernel goes into `pyro.infer.MCMC` (`PyroKernel`); {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
+# {doc}`/book/practice/any_model` says what a program may hold, and what is refused; {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
 #
 # (my-posterior-is-too-wide-for-one-machine)=
 # ## My posterior is too wide for one machine
@@ -415,9 +415,9 @@ from booklib.rivals.consensus import (
     moments,
     reweight,
 )
+from booklib.rivals.shards import shards
+from booklib.runs.cluster import run_all, sample_all, workers
 from sgmc.kernels import NUTS
-from sgmc.machines import shards
-from sgmc.machines.cluster import run_all, sample_all, workers
 from sgmc.posteriors import LogisticRegression
 from sgmc.tuning import adapt
 

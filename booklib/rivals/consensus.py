@@ -1,8 +1,8 @@
 """Consensus Monte Carlo: from draws of J subposteriors to the posterior, whose density
 is the product of theirs.
 
-Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who
-sampled them, and where, does not matter here.
+Parts are those of :func:`booklib.rivals.shards.shards`, each with its share of the
+prior; who sampled them, and where, does not matter here.
 """
 
 import dataclasses

@@ -9,9 +9,9 @@ import torch
 from torch import Generator
 
 import sgmc
+from booklib.rivals.compiled import CompiledSGHMC
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.minibatches import Held
 from sgmc.noise import OnlineNoise
@@ -30,7 +30,7 @@ COMPILER = shutil.which("g++")
 SAMPLERS = {
     "SGLD": ("kernels/langevin.py", 30),
     "SGHMC": ("kernels/sghmc.py", 40),
-    "CompiledSGHMC": ("compiled/sghmc.py", 12),
+    "CompiledSGHMC": ("../booklib/rivals/compiled.py", 12),
     "BAOAB": ("splittings/flows.py", 368),
     "OBABO": ("splittings/flows.py", 382),
     "UBU": ("splittings/flows.py", 395),

@@ -1,6 +1,6 @@
 """Posteriors beyond the core: of functions of named parameters, of Pyro's programs, and
-with control variates. ``PyroPosterior`` and ``PyroKernel`` can be imported from here,
-too, where Pyro is installed.
+with control variates. ``PyroPosterior`` can be imported from here, too, where Pyro is
+installed.
 """
 
 from importlib import import_module
@@ -19,7 +19,6 @@ __all__ = [
 
 def __getattr__(name: str):
     """Import a name that needs Pyro when it is asked for."""
-    places = {"PyroKernel": "pyro_kernel", "PyroPosterior": "pyro_model"}
-    if name not in places:
+    if name != "PyroPosterior":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{places[name]}"), name)
+    return import_module(f"{__name__}.pyro_model").PyroPosterior

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from torch.distributions import MultivariateNormal, Normal, Poisson
 
+from booklib.rivals.shards import Shard
 from sgmc import sample
 from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC
-from sgmc.machines import Shard
 from sgmc.models import NamedPosterior, control_variates
 from sgmc.posteriors import Gaussian as GaussianLikelihood
 from sgmc.posteriors import (

@@ -18,12 +18,11 @@ from torch import nn
 from booklib import rivals
 from booklib.data import made_up_ratings, synthetic_mushrooms
 from booklib.models import factorisation, networks
-from booklib.rivals import consensus, distillation, pruning, thinning
+from booklib.rivals import consensus, distillation, pruning, shards, thinning
 from booklib.scores import diagnostics, fidelity, prediction
 from sgmc import (
     checkpoints,
     kernels,
-    machines,
     minibatches,
     models,
     noise,
@@ -114,7 +113,7 @@ CALLS = {  # with arguments that are right
     posteriors.Gaussian: dict(noise_variance=1.0),
     models.control_variates: dict(posterior=LOGISTIC, reference=torch.zeros(2)),
     models.Parameters: dict(shapes={"slope": (2,)}),
-    machines.shards: dict(posterior=LOGISTIC, number=2, seed=0),
+    shards.shards: dict(posterior=LOGISTIC, number=2, seed=0),
     minibatches.Fresh: dict(replacement=False),
     minibatches.Held: dict(num_steps=2, rule=minibatches.Passes()),
     noise.OnlineNoise: dict(kind="diagonal", refresh_every=1, averaging=0.5),

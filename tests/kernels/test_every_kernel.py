@@ -18,7 +18,6 @@ import sgmc
 from booklib.runs.plans import Nesterov
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.compiled import CompiledSGHMC
 from sgmc.door.sampling import DivergenceError, learned
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithFriction, WithMass, WithTemperature
@@ -354,8 +353,6 @@ KERNELS = {
         Gibbs, dict(kernel=HMC(0.3, 3)), gradients=12, around=WithPrecision
     ),
 }
-# its steps are compared with those of SGHMC, which it compiles, in tests/compiled
-ELSEWHERE = {CompiledSGHMC}
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 
 
@@ -368,7 +365,7 @@ def test_every_kernel_is_listed():
         found |= {each for each in kernels if each.__module__.startswith("sgmc.")}
     abstract = {WithMass, WithFriction, WithTemperature}
     ours = {type(e.make()) for e in KERNELS.values()} - {Nesterov}  # the book's own
-    assert found - ELSEWHERE - abstract == ours
+    assert found - abstract == ours
     assert HMC in found
 
 

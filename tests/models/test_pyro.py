@@ -19,7 +19,7 @@ from torch import nn
 from torch.distributions import biject_to, constraints
 from torch.func import functional_call
 
-from sgmc import sample
+from sgmc import models, sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.minibatches import Passes
@@ -598,16 +598,6 @@ def test_programs_of_two_threads_do_not_mix_their_minibatches(data, generator):
     )
 
 
-def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyro", None)
-    monkeypatch.delitem(sys.modules, "sgmc.models.pyro_model")
-    with pytest.raises(
-        ModuleNotFoundError,
-        match="pip install pyro-ppl",
-    ):
-        importlib.import_module("sgmc.models.pyro_model")
-
-
 def local():
     with pyro.plate("data", 5, subsample_size=2) as i:
         own = pyro.sample("own", dist.Normal(0.0, 1.0))
@@ -788,3 +778,12 @@ def test_data_of_another_type_and_a_plate_that_shows_too_much(data):
         match=r"subsample_size.*\b70 vs 7\b",
     ):
         PyroPosterior(flat, inputs, targets, 70)
+
+
+def test_without_pyro_the_room_opens_and_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyro", None)
+    monkeypatch.delitem(sys.modules, "sgmc.models.pyro_model")
+    importlib.reload(models)
+    assert not hasattr(models, "Nobody")
+    with pytest.raises(ModuleNotFoundError, match="pip install pyro-ppl"):
+        models.PyroPosterior

@@ -19,8 +19,8 @@ from booklib.rivals.consensus import (
     serialized_size,
     weighted_average,
 )
+from booklib.rivals.shards import shards
 from sgmc.door.draws import Draws
-from sgmc.machines import shards
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian

@@ -1,4 +1,4 @@
-"""Tasks on many machines, by Dask: ``pip install ".[cluster]"`` in a checkout.
+"""Tasks on many machines, by Dask (``pip install distributed``).
 
 A task is a shard of a posterior, a chain, or a seed of an experiment. A client is that
 of :func:`workers` on one machine, or ``distributed.Client("tcp://scheduler:8786")`` on

@@ -11,12 +11,12 @@ import distributed
 import pytest
 import torch
 
+from booklib.rivals.shards import shards
+from booklib.runs.cluster import as_they_come, run_all, sample_all, workers
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, SGHMC
-from sgmc.machines import shards
-from sgmc.machines.cluster import as_they_come, run_all, sample_all, workers
 from sgmc.posteriors import LogisticRegression
 from sgmc.randomness import derived_seed
 from sgmc.targets import Gaussian

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator, nn
 
-from sgmc.machines import Shard, shards
+from booklib.rivals.shards import Shard, shards
 from sgmc.models import NamedPosterior, Posterior, control_variates
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 

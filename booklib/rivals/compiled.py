@@ -1,4 +1,6 @@
-"""SGHMC, compiled."""
+"""SGHMC compiled to one function, for small models, where Python takes longer than the
+arithmetic.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
