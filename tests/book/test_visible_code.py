@@ -1,4 +1,4 @@
-"""The code that the tutorial shows is alive: whoever copies the visible cells of a page
+"""The code that pages show is alive: whoever copies the visible cells of a page
 gets its result, and whoever breaks the shown function sees the result change.
 """
 
@@ -74,6 +74,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "friction - step_size / 2 * variance",
         "friction - step_size / 4 * variance",
     ),
+    "constant_sgd": (
+        {"matrix", "short", "long"},
+        "rates.append(2 * torch.linalg.inv(V + A))",
+        "rates.append(torch.linalg.inv(V + A))",
+    ),
 }
 
 OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
@@ -81,7 +86,8 @@ OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for 
 
 def visible(page):
     """Join the code that a page shows."""
-    cells = jupytext.read(book.ROOT / "book" / "tutorial" / f"{page}.py").cells
+    [path] = (path for path in book.chapters() if path.stem == page)
+    cells = jupytext.read(path).cells
     return "\n\n".join(
         cell.source
         for cell in cells
