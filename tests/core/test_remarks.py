@@ -34,7 +34,7 @@ from sgmc.door.remarks import (
 )
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
-from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.minibatches import Fresh, Held, Passes, Sweeps
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression
@@ -491,10 +491,18 @@ def test_rules_that_are_ordered_are_told_from_those_that_are_not(number, size):
         rule_order(
             LinearRegression(inputs, inputs[:, 0], batch_size=size, minibatches=rule)
         )
-        for rule in (Fresh(), Fresh(replacement=True), Held(2), Passes(), Next())
+        for rule in (
+            Fresh(),
+            Fresh(replacement=True),
+            Held(2),
+            Passes(),
+            Next(),
+            Sweeps(),
+        )
     ]
     passes = "passes" if 2 * size <= number else ""  # else an epoch is one minibatch
-    assert orders == ["", "", "holds", passes, passes]
+    # which a sweep holds for its two steps
+    assert orders == ["", "", "holds", passes, passes, passes or "holds"]
 
 
 def test_a_noise_estimate_that_does_not_suit_the_rule_is_told_in_its_direction():
@@ -510,14 +518,19 @@ def test_a_noise_estimate_that_does_not_suit_the_rule_is_told_in_its_direction()
         kernel = SGHMC(0.02, 40.0, estimate, num_steps=5)
         return said_of(kernel, target, start, 60)
 
-    first, *others = said(Passes(), 40.0)
-    assert first.startswith("noise_estimate subtracts") and "too narrow" in first
-    assert [told for told in others if told.startswith("the samples are too narrow")]
+    for rule, estimate in ((Passes(), 40.0), (Sweeps(), OnlineNoise())):
+        first, *others = said(rule, estimate)
+        name = type(rule).__name__
+        assert first.startswith("noise_estimate subtracts") and f"by {name}" in first
+        assert "too narrow. Leave noise_estimate at 0, or take Fresh()" in first
+        assert any(told.startswith("the samples are too narrow") for told in others)
+        assert not any(told.startswith("the samples are too wide") for told in others)
     first, *others = said(Held(20), OnlineNoise())
     assert first.startswith("noise_estimate subtracts") and "too wide" in first
     assert [told for told in others if told.startswith("the samples are too wide: the")]
     for rule, estimate, size in (
         (Passes(), 0.0, 20),
+        (Sweeps(), 0.0, 20),
         (Fresh(), 20.0, 20),
         (Passes(), 20.0, 200),
     ):

@@ -879,4 +879,9 @@ def test_the_share_of_clipped_coordinates_is_that_of_all_chains():
     kernel = SGHMC(0.1, 2.0, OnlineNoise("scalar"))
     (told,) = kernel.diagnose(statistics)
     assert told.startswith("½εV̂ exceeded the friction in 10.0% of the coordinates")
-    assert kernel.diagnose(statistics | dict(clipped=torch.zeros(2, 2))) == []
+    assert "with independent minibatches the samples are too wide" in told
+    for few in (0.0, 0.19):  # of 20: below one per cent
+        clipped = torch.full((2, 2), few)
+        assert kernel.diagnose(statistics | dict(clipped=clipped)) == []
+    clipped = torch.full((2, 2), 0.22)
+    assert "1.1%" in kernel.diagnose(statistics | dict(clipped=clipped))[0]
