@@ -196,14 +196,11 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         one per cent of the coordinates or more.
         """
         clipped, steps = statistics.get("clipped"), statistics["num_gradients"][-1]
-        if clipped is None:
-            return []
-        share = float(clipped[-1].mean()) * steps.numel() / int(steps.sum())
+        share = 0.0 if clipped is None else float(clipped[-1].sum()) / int(steps.sum())
         if share < 0.01:  # rare, and of no weight
             return []
         return [
             f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged "
-            "over steps and chains; no noise was injected there, and with independent "
-            "minibatches the samples are too wide: raise the friction, or take a "
-            "smaller step_size or a larger batch"
+            "over steps and chains: with independent minibatches the samples are too "
+            "wide. Raise the friction, or take a smaller step_size or a larger batch"
         ]
