@@ -2,7 +2,6 @@
 and checkpoints.
 """
 
-import _thread
 import builtins
 import signal
 import sys
@@ -17,11 +16,9 @@ from tqdm import tqdm
 
 from sgmc.checks import check_instance
 
-PATIENCE = 2.0  # the seconds that a step may take after Ctrl-C
-
 
 class Job(Protocol):
-    """Work that goes step by step, and may be stopped and resumed."""
+    """Work that goes step by step, and may be stopped."""
 
     done: int  #: steps done so far
 
@@ -30,6 +27,10 @@ class Job(Protocol):
 
     def check(self) -> None:
         """Raise an error if the work is not worth going on with."""
+
+
+class SavedJob(Job, Protocol):
+    """Work that may also be saved and resumed."""
 
     def settings(self) -> Mapping[str, object]:
         """Return everything on which the work depends, by name; a change makes it
@@ -58,7 +59,7 @@ class Store(Protocol):
         ...
 
     def save(self, content: dict[str, Any]) -> None:
-        """Save the result of :meth:`Job.state_dict`."""
+        """Save the result of a job's ``state_dict``."""
 
 
 def drive(
@@ -74,11 +75,10 @@ def drive(
     """Do a job to its end, or until Ctrl-C or SIGTERM: the only loop.
 
     A stop lets the present step come to its end and saves the job. If Ctrl-C comes a
-    second time, or the step goes on for two seconds more (with a checkpoint: for the
-    seconds between two saves), it is broken off: the last save stays.
+    second time, the step is broken off: the last save stays.
 
     Args:
-        job: the work.
+        job: the work; a :class:`SavedJob` if there is a checkpoint.
         total: number of steps.
         checkpoint: where to save it, after one, two, four ... seconds, then every
             ``checkpoint.every`` seconds and when it stops; if it holds something, the
@@ -90,15 +90,12 @@ def drive(
             standard error in a terminal, below the cell in a notebook, not in a file.
     """
     check_instance("progress", progress, bool, "False")
-    patience = PATIENCE
     if checkpoint is not None:
         example = 'sgmc.checkpoints.Checkpoint("run.pt")'
         check_instance("checkpoint", checkpoint, Store, example)
-        patience = max(patience, checkpoint.every)
-        job.state_dict()  # a state that cannot be saved raises its error now
         _load(job, checkpoint)
     bar = _bar(progress, total, initial=job.done, unit=unit, desc=title)
-    stop, begun = _Stop(patience), job.done
+    stop, begun = _Stop(), job.done
     started = saved = time.monotonic()
     with torch.no_grad(), stop, bar:
         try:
@@ -124,7 +121,8 @@ def drive(
             _save(job, checkpoint if job.done > begun else None)
 
 
-def _load(job: Job, checkpoint: Store) -> None:
+def _load(job: Any, checkpoint: Store) -> None:
+    job.state_dict()  # a state that cannot be saved raises its error now
     content = checkpoint.open(job.settings())
     try:
         if content is not None:
@@ -136,7 +134,7 @@ def _load(job: Job, checkpoint: Store) -> None:
         ) from error
 
 
-def _save(job: Job, checkpoint: Store | None) -> None:
+def _save(job: Any, checkpoint: Store | None) -> None:
     job.check()
     try:
         if checkpoint is not None:
@@ -156,13 +154,13 @@ def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
 
 class _Stop:
     """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
-    present step; a second signal, or Ctrl-C when patience ends, stops at once. At its
-    end SIGTERM goes to its former handler.
+    present step; a second signal stops at once. At its end SIGTERM goes to its former
+    handler.
     """
 
-    def __init__(self, patience: float):
+    def __init__(self):
         self.signal: int | None = None
-        self.within, self.patience, self.old = False, patience, {}
+        self.within, self.old = False, {}
 
     def __enter__(self) -> "_Stop":
         # Other threads do not get signals.
@@ -177,16 +175,8 @@ class _Stop:
         self.signal = signal.SIGTERM if term else number
         if again:
             raise KeyboardInterrupt
-        if number == signal.SIGINT:  # this takes no lock that the step may hold
-            _thread.start_new_thread(self.wait, ())
-
-    def wait(self) -> None:
-        time.sleep(self.patience)
-        if self.within:
-            _thread.interrupt_main()
 
     def __exit__(self, *_) -> None:
-        self.within = False  # the wait is over
         for number, handler in self.old.items():
             # The handler None means that it is not one of Python's.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -5,7 +5,7 @@ the draws.
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_number
 from sgmc.door.remarks import name_chains
-from sgmc.door.running import Store, drive
-from sgmc.door.sampling import flatten, unflatten
+from sgmc.door.running import drive
 from sgmc.door.starting import check_kernel, check_start
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
@@ -74,7 +73,6 @@ def adapt(
     *,
     seed: int = 0,
     target_acceptance: float = 0.8,
-    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> tuple[Kernel, Tensor]:
     """Warm up a kernel: move the chains to the bulk of the distribution, and tune the
@@ -101,7 +99,6 @@ def adapt(
         num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty.
         seed: seed of the warm-up, whose numbers are not those of a run of this seed.
         target_acceptance: the mean acceptance to reach, from 0.01 and below 1.
-        checkpoint: where to save the warm-up, or from which to go on.
         progress: whether to show a progress bar.
 
     Returns:
@@ -128,7 +125,7 @@ def adapt(
         raise _unsuitable(kernel, "step_size and mass to adapt")
     run = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
     words = dict(title="warm-up", kept="the kernel is tuned by what was seen so far")
-    drive(run, num_steps, checkpoint=checkpoint, progress=progress, **words)
+    drive(run, num_steps, progress=progress, **words)
     # These chains have not moved since the last window, long enough ago for that to be
     # certain.
     stuck = ~run.moments.moved() & (run.done >= run.last + 10)
@@ -217,28 +214,6 @@ class _WarmUp:
 
     def check(self) -> None:
         pass  # kernels with an acceptance stay where energies are finite
-
-    def settings(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def state_dict(self) -> dict:
-        generator, mass = self.generator.get_state(), self.mass.value
-        averages = self.recent, vars(self.moments), vars(self.averaging)
-        state = flatten(self.state), mass, *averages
-        return {"done": self.done, "state": state, "generator": generator}
-
-    def load_state_dict(self, saved: dict) -> None:
-        here = lambda x: x.to(self.start.device) if isinstance(x, Tensor) else x
-        state, mass, recent, moments, averaging = saved["state"]
-        self.done, self.recent, self.mass = (
-            saved["done"],
-            here(recent),
-            Matrix(here(mass)),
-        )
-        self.state = unflatten(state, self.state)
-        self.generator.set_state(saved["generator"].cpu())
-        vars(self.moments).update(moments)
-        vars(self.averaging).update(averaging)
 
 
 class _Moments:

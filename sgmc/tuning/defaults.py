@@ -17,8 +17,8 @@ from sgmc.checks import (
     check_precision,
 )
 from sgmc.door._models import few_examples
-from sgmc.door.running import Store, drive
-from sgmc.door.sampling import DivergenceError, flatten, unflatten
+from sgmc.door.running import drive
+from sgmc.door.sampling import DivergenceError
 from sgmc.door.starting import check_start
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.matrices import Matrix, as_matrix, in_double
@@ -199,7 +199,6 @@ def tune(
     position: Tensor,
     seed: int = 0,
     progress: bool = True,
-    checkpoint: Store | None = None,
 ) -> tuple[DefaultSGHMC, Tensor]:
     """Tune SGHMC at a mode, then at draws from there, then at draws from these, because
     the curvature of a mode may occur nowhere else.
@@ -218,7 +217,6 @@ def tune(
             or several ``(chains, dim)``.
         seed: seed of the measurements and of the chains.
         progress: whether to show a progress bar.
-        checkpoint: where to save the chains, or from which to go on.
 
     Returns:
         The kernel, and the draws at which it was tuned, ``(20, dim)``, or ``(chains,
@@ -244,7 +242,7 @@ def tune(
             stacklevel=2,
         )
     words = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
-    drive(tuning, total, checkpoint=checkpoint, progress=progress, **words)
+    drive(tuning, total, progress=progress, **words)
     if tuning.done < total:
         raise KeyboardInterrupt
     return default_kernel(potential, tuning.position, seed), tuning.position
@@ -255,7 +253,7 @@ class _Tuning:
 
     def __init__(self, potential: Potential, position: Tensor, seed: int):
         self.potential, self.position, self.seed = potential, position, seed
-        self.start, self.done = position, 0
+        self.done = 0
         self.begin()
 
     def begin(self) -> None:
@@ -300,25 +298,6 @@ class _Tuning:
                 "energy is far from quadratic at the position; start from draws",
                 None,
             )
-
-    def settings(self) -> dict[str, object]:
-        return dict(tuned=self.potential, start=self.start, seed=self.seed)
-
-    def state_dict(self) -> dict:
-        return {
-            "done": self.done,
-            "position": self.position.clone(),
-            "state": flatten(self.state),
-            "generator": self.generator.get_state(),
-        }
-
-    def load_state_dict(self, saved: dict) -> None:
-        self.done = saved["done"]
-        self.position = saved["position"].to(self.position)
-        if self.done in range(_DRAWS, 2 * _DRAWS):
-            self.begin()
-        self.state = unflatten(saved["state"], self.state)
-        self.generator.set_state(saved["generator"].cpu())
 
 
 class _Look:

@@ -219,48 +219,6 @@ class Interrupted(DoubleWell):
         return super().gradient(position)
 
 
-def test_one_ctrl_c_breaks_off_a_step_that_goes_on_and_on(tmp_path, monkeypatch):
-    """Its draw would take minutes; those before come back, and the last save stays.
-    With a checkpoint the next save is waited for.
-    """
-    monkeypatch.setattr(running, "PATIENCE", 0.01)
-    kernel, whole = SGHMC(0.1, 1.0, num_steps=10), []
-
-    def endless():
-        ctrl_c()
-        whole.append(signal.getsignal(signal.SIGINT).__self__.patience)
-        while True:
-            time.sleep(0.001)
-
-    for every, settings in ((None, {}), (0.2, {"checkpoint": tmp_path / "run.pt"})):
-        if every is not None:
-            settings = {"checkpoint": Checkpoint(settings["checkpoint"], every=every)}
-        # the first looks at the start
-        target = Interrupted(at=1 + 35, action=endless)
-        with pytest.warns(UserWarning, match=r"interrupted after 3 of 50.*not saved"):
-            draws = sample(kernel, target, START, num_samples=50, **settings)
-        assert torch.equal(
-            draws.samples, sample(kernel, DoubleWell(), START, num_samples=3).samples
-        )
-    assert whole == [0.01, 0.2]
-
-
-@pytest.mark.parametrize("then", [ctrl_c, fail])
-def test_nobody_is_interrupted_after_a_run_that_ended_within_a_step(then, monkeypatch):
-    monkeypatch.setattr(running, "PATIENCE", 0.05)
-    call_in_steps(monkeypatch, SGHMC_KERNEL, {1: lambda: (ctrl_c(), then())})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if then is ctrl_c:
-            sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
-        else:
-            with pytest.raises(MemoryError):
-                sample(SGHMC_KERNEL, NOISY, START, num_samples=5)
-    end = time.monotonic() + 0.2
-    while time.monotonic() < end:  # a signal would come here
-        time.sleep(0.01)
-
-
 def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
     """What ``collect`` was about to give is not there, and what the memory held before
     must not stand in its place.

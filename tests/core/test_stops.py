@@ -25,9 +25,7 @@ import torch
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
-from sgmc.kernels import NUTS
-from sgmc.tuning import adapt
-from tests.core.test_sampling import NOISY, RUNS, START
+from tests.core.test_sampling import RUNS
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOPS = 4  # by each of them
@@ -35,14 +33,10 @@ CALLS = {
     name: partial(sample, *run, num_samples=40, warm_up=5, thinning=2, progress=False)
     for name, run in RUNS.items()
 }
-CALLS["adapt"] = partial(adapt, NUTS(0.2), NOISY, START, num_steps=100, progress=False)
 
 
 def tensors(result):
-    """List all numbers of a run, or of a warm-up."""
-    if isinstance(result, tuple):
-        kernel, position = result
-        return [torch.tensor(kernel.step_size), kernel.mass, position]
+    """List all numbers of a run."""
     return [
         result.samples,
         *(result.statistics[name] for name in sorted(result.statistics)),

@@ -3,14 +3,12 @@ laws of the chains that it makes.
 """
 
 import math
-import signal
 import warnings
 
 import pytest
 import torch
 
 from sgmc import sample
-from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import sghmc_chain
@@ -356,41 +354,6 @@ def test_the_tuning_says_how_long_it_takes_and_obeys_a_stop_within_a_draw(monkey
     with pytest.warns(UserWarning), pytest.raises(KeyboardInterrupt):
         tune(stopped, start)
     assert stopped.calls == 100
-
-
-def kernels_agree(one, other):
-    return all(
-        torch.equal(*(torch.as_tensor(getattr(each, name)) for each in (one, other)))
-        for name in ("step_size", "friction", "noise_estimate", "mass")
-    )
-
-
-def test_a_tuning_resumed_from_its_checkpoint_finds_what_an_uninterrupted_one_finds(
-    tmp_path, monkeypatch
-):
-    """Bit for bit, stopped in the first turn, at its end, and in the second."""
-    posterior = logistic(torch.Generator().manual_seed(0), batch_size=20)
-    start, file = mode(posterior), tmp_path / "tuning.pt"
-    whole, place = tune(posterior, start, seed=5)
-    step, done = defaults.DefaultSGHMC.step, 0
-    for left in (3, 7, 4):
-        done, steps = done + left, []
-
-        def stopping(self, *arguments, left=left, steps=steps):
-            steps.append(None)
-            if len(steps) == left:
-                signal.raise_signal(signal.SIGINT)
-            return step(self, *arguments)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(defaults.DefaultSGHMC, "step", stopping)
-            with pytest.warns(UserWarning, match=rf"interrupted.* {done} .*\b20\b"):
-                tune(posterior, start, seed=5, checkpoint=Checkpoint(file))
-    for _ in range(2):  # the second time nothing is left to do
-        kernel, end = tune(posterior, start, seed=5, checkpoint=Checkpoint(file))
-        assert kernels_agree(kernel, whole) and torch.equal(end, place)
-    with pytest.raises(CheckpointError, match="another seed"):
-        tune(posterior, start, seed=6, checkpoint=Checkpoint(file))
 
 
 class Counted(LogisticRegression):
