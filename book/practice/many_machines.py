@@ -43,6 +43,7 @@ from booklib.rivals.consensus import (
     reweight,
     serialized_size,
     weighted_average,
+    weighted_mean,
 )
 from booklib.rivals.shards import shards
 from booklib.runs.cluster import run_all, sample_all, workers
@@ -529,7 +530,7 @@ proposed = candidates(law, 500, 40, seed=3)
 with workers(2, processes=False) as client:
     answers = run_all(client, energies, eight, [proposed.samples] * 8)
 weighed = reweight(proposed, answers)
-averages = weighed.weighted_mean("weight")[:, 0]
+averages = weighted_mean(weighed)[:, 0]
 
 # %% tags=["hide-input"]
 claim(
@@ -559,7 +560,7 @@ for number in numbers:
     proposed = candidates(gaussian_product(mean, variance[None]), 400, 25, seed=number)
     answer = [energies(part, proposed.samples) for part in shards(events, number)]
     weighed = reweight(proposed, answer)
-    averages = (weighed.weighted_mean("weight")[:, 0] - center) / deviation
+    averages = (weighted_mean(weighed)[:, 0] - center) / deviation
     reweighted.append((float(averages.mean()), 4 * float(averages.std()) / 5))
     shares.append(effective_share(weighed))
 left.plot(
@@ -923,7 +924,7 @@ mine = second_round(tried.statistics["log_density"], asked, tried.samples[..., 0
 claim(
     "Largest difference of mean and share from the package's",
     max(
-        abs(float(mine[0]) - float(package.weighted_mean("weight")[0, 0])),
+        abs(float(mine[0]) - float(weighted_mean(package)[0, 0])),
         abs(float(mine[1]) - effective_share(package)),
     ),
     at_most=1e-9,

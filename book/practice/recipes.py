@@ -414,6 +414,7 @@ from booklib.rivals.consensus import (
     gaussian_product,
     moments,
     reweight,
+    weighted_mean,
 )
 from booklib.rivals.shards import shards
 from booklib.runs.cluster import run_all, sample_all, workers
@@ -437,7 +438,7 @@ with workers(2, processes=False) as client:
     tried = candidates(gaussian_product(*moments(pieces)), 200, 20)
     answers = run_all(client, energies, parts, [tried.samples] * 4)
 weighed = reweight(tried, answers)
-chance = weighed.weighted_mean("weight", lambda b: torch.sigmoid(b.sum(-1)))
+chance = weighted_mean(weighed, lambda b: torch.sigmoid(b.sum(-1)))
 share = effective_share(weighed)
 
 # %% tags=["hide-input"]

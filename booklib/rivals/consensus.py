@@ -6,7 +6,8 @@ prior; who sampled them, and where, does not matter here.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -249,7 +250,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
 
     Returns:
         The candidates with the statistic ``weight`` ``(num_samples, chains)``, of mean
-        one: ``weighted_mean("weight")`` averages each chain by them.
+        one: :func:`weighted_mean` averages each chain by them.
 
     Raises:
         ValueError: if an energy is NaN, none is finite, or they are not those of the
@@ -266,7 +267,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         ...     100,
         ... )
         >>> weighed = reweight(drawn, [energies(target, drawn.samples)])
-        >>> bool(weighed.weighted_mean("weight").mean().abs() < 0.02)
+        >>> bool(weighted_mean(weighed).mean().abs() < 0.02)
         True
     """
     check_draws("drawn", drawn, "log_density")
@@ -297,6 +298,31 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
     weight = (log_weight - log_weight.max()).exp()
     statistics = {**drawn.statistics, "weight": weight / weight.mean()}
     return dataclasses.replace(drawn, statistics=statistics)
+
+
+def weighted_mean(
+    weighed: Draws, function: Callable[[Tensor], Tensor] | None = None
+) -> Tensor:
+    """Average each chain's candidates by their weights, Σwf(θ) / Σw.
+
+    Args:
+        weighed: the result of :func:`reweight`.
+        function: f, from samples ``(num_samples, chains, dim)`` to ``(num_samples,
+            chains, ...)``; the identity by default.
+
+    Returns:
+        The averages ``(chains, ...)``.
+
+    Example:
+        >>> samples, weight = torch.tensor([[[1.0]], [[5.0]]]), torch.eye(2)[:, 1:]
+        >>> weighted_mean(Draws(samples, {"weight": weight}))
+        tensor([[5.]])
+    """
+    check_draws("weighed", weighed, "weight")
+    values: Any = weighed.samples if function is None else function(weighed.samples)
+    weight = weighed.statistics["weight"].to(values)
+    weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
+    return (weight * values).sum(0) / weight.sum(0)
 
 
 def effective_share(drawn: Draws) -> float:

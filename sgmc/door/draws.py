@@ -100,38 +100,6 @@ class Draws:
         averages = in_double(values).mean(0)
         return averages.mean(0), averages.std(0) / chains**0.5
 
-    def weighted_mean(self, weights: str = "step_size", function=None) -> Tensor:
-        """Average each chain's draws with a statistic as weights: Σηₜθₜ / Σηₜ (Welling
-        and Teh, 2011, eq. 11).
-
-        Args:
-            weights: the name of the statistic.
-            function: a function of the samples, as for :meth:`mean_and_standard_error`.
-
-        Returns:
-            The averages ``(chains, ...)``.
-
-        Raises:
-            ValueError: if the run has no such statistic with one number a draw, or as
-                :meth:`mean_and_standard_error` does.
-        """
-        if not isinstance(weights, str) or weights not in self.statistics:
-            raise ValueError(
-                "weights must be one of the run's statistics "
-                f"{sorted(self.statistics)}, but it is {weights!r}"
-            )
-        values = self._values(function)
-        # Truth values have no mean, so they become numbers.
-        values = values if values.is_floating_point() else in_double(values)
-        weight = in_double(self.statistics[weights]).to(values)
-        if weight.ndim != 2 or (weight < 0).any() or not (weight.sum(0) > 0).all():
-            raise ValueError(
-                f"weights {weights!r} must be one number of at least 0 for each draw "
-                f"of a chain, and not all 0, but they are {shown(weight)}"
-            )
-        weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
-        return (weight * values).sum(0) / weight.sum(0)
-
     def _values(self, function) -> Tensor:
         example = "lambda samples: samples**2"
         check_instance("function", function, Callable | None, example)

@@ -58,24 +58,10 @@ def test_two_chains_have_a_spread_and_one_run_is_a_pool():
     for wrong in ([two, 3], [two, None], "ab", two, {two: 1}, 5):
         with pytest.raises(ValueError, match="runs must be a list of Draws"):
             Draws.pool(wrong)
-    for weights in (["step_size"], None, 1):
-        with pytest.raises(ValueError, match="weights must be one of"):
-            two.weighted_mean(weights)
     with pytest.raises(ValueError, match="samples"):
         Draws({})
     with pytest.raises(ValueError, match="statistics"):
         Draws(two.samples, [1.0])
-
-
-def test_weighted_mean_is_that_of_numpy(draws):
-    for chain in range(4):
-        expected = np.average(
-            draws.samples[:, chain],
-            axis=0,
-            weights=draws.statistics["step_size"][:, chain],
-        )
-        np.testing.assert_allclose(draws.weighted_mean()[chain], expected, rtol=1e-5)
-    assert not torch.allclose(draws.weighted_mean(), draws.samples.mean(0))
 
 
 def test_averages_of_several_tensors_want_a_choice(named):
@@ -84,24 +70,10 @@ def test_averages_of_several_tensors_want_a_choice(named):
     assert float(mean) == pytest.approx(averages.mean()) and float(
         error
     ) == pytest.approx(scipy.stats.sem(averages))
-    weights = named.statistics["step_size"].numpy()
-    for name in named.samples:
-        weighted = named.weighted_mean(
-            function=lambda samples, name=name: samples[name]
-        )
-        for chain in range(3):
-            expected = np.average(
-                named.samples[name][:, chain].double(),
-                axis=0,
-                weights=weights[:, chain],
-            )
-            np.testing.assert_allclose(weighted[chain], expected, rtol=1e-5)
-    for average in (named.mean_and_standard_error, named.weighted_mean):
-        with pytest.raises(
-            ValueError,
-            match=r"samples.*\['inside', 'position', 'radius'\]",
-        ):
-            average()
+    with pytest.raises(
+        ValueError, match=r"samples.*\['inside', 'position', 'radius'\]"
+    ):
+        named.mean_and_standard_error()
 
 
 @pytest.mark.parametrize(
@@ -123,27 +95,12 @@ def test_averages_of_several_tensors_want_a_choice(named):
 )
 def test_a_function_of_the_draws_keeps_their_axes(function, message):
     """Otherwise it would be averaged over what are no chains."""
-    draws = Draws(torch.zeros(5, 4, 2), {"weight": torch.ones(5, 4)})
-    for average in (
-        draws.mean_and_standard_error,
-        lambda function: draws.weighted_mean("weight", function),
-    ):
-        with pytest.raises(ValueError, match=message):
-            average(function)
+    with pytest.raises(ValueError, match=message):
+        Draws(torch.zeros(5, 4, 2)).mean_and_standard_error(function)
 
 
 def test_other_draws_that_cannot_be_averaged():
     draws = Draws(torch.zeros(5, 4, 2), {"hyperparameters": torch.ones(5, 4, 2)})
-    with pytest.raises(
-        ValueError,
-        match=r"weights.*'hyperparameters'.*\(5, 4, 2\)",
-    ):
-        draws.weighted_mean("hyperparameters")
-    one_chain_without = torch.tensor([1.0, 0, 1, 1]).expand(5, 4)
-    negative = torch.tensor([1.0, -1, 1, 1, 1]).expand(4, 5).T
-    for wrong in (torch.zeros(5, 4), one_chain_without, negative):
-        with pytest.raises(ValueError, match=r"weights 'weight' .* at least 0"):
-            Draws(torch.zeros(5, 4, 2), {"weight": wrong}).weighted_mean("weight")
     with pytest.raises(ValueError, match=r"runs.*a list$"):
         Draws.pool([])
     with pytest.raises(ValueError, match="no draws"):
@@ -357,13 +314,10 @@ def test_a_potential_that_cannot_be_told_is_sampled_and_pooled():
 def test_averages_need_no_float64_on_the_device():
     """Apple's has none."""
     values = torch.randn(5, 4, 2)
-    draws = Draws(values > 0, {"weight": torch.ones(5, 4)})
     with WithoutFloat64():
         found = Draws(values).mean_and_standard_error()
-        weighted = draws.weighted_mean("weight")
     for one, other in zip(found, Draws(values).mean_and_standard_error(), strict=True):
         assert torch.equal(one, other)
-    assert torch.equal(weighted, (values > 0).double().mean(0))
 
 
 def test_a_pool_took_as_long_as_all_runs_and_is_as_complete_as_the_least():

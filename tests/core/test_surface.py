@@ -221,7 +221,6 @@ CALLS = {  # with arguments that are right
     draws.Draws: dict(samples=torch.zeros(3, 2, 1)),
     draws.Draws.pool: dict(runs=[DRAWS, draws.Draws(DRAWS.samples, WEIGHTS, seed=1)]),
     DRAWS.mean_and_standard_error: dict(function=torch.abs),
-    DRAWS.weighted_mean: dict(weights="step_size", function=torch.abs),
     checkpoints.Checkpoint: dict(path="run.pt", every=30.0),
 }
 HUGES = 10**30, 1e300

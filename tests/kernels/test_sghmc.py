@@ -498,11 +498,11 @@ def test_a_draw_of_a_schedule_is_that_of_its_step_size(estimate):
     assert asked == [0, 1, 2]
 
 
-def test_the_weights_of_an_average_are_the_step_sizes():
+def test_the_step_sizes_of_a_schedule_are_a_statistic():
     draws = sample(SGHMC(falling, 2.0, num_steps=2), NOISY, START, 3, progress=False)
-    weights = torch.tensor([1, 1 / 2, 1 / 3], dtype=DOUBLE)[:, None, None]
-    torch.testing.assert_close(
-        draws.weighted_mean(), (weights * draws.samples).sum(0) / weights.sum()
+    sizes = draws.statistics["step_size"]
+    assert (sizes / sizes[0]).reshape(3, -1)[:, 0].tolist() == pytest.approx(
+        [1, 1 / 2, 1 / 3]
     )
     assert (
         "step_size"

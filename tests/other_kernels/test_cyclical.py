@@ -294,7 +294,6 @@ def test_statistics_tell_cycle_draw_and_step_size():
     assert one["step_size"][:3].tolist() == pytest.approx(
         [rate(5), rate(8), rate(11)], rel=1e-6
     )
-    assert draws.weighted_mean().shape == START.shape
 
 
 def test_retarget_brings_the_inner_state_up_to_date():

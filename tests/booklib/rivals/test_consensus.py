@@ -4,6 +4,7 @@ them by z-tests, biases where they belong.
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Generator
@@ -18,6 +19,7 @@ from booklib.rivals.consensus import (
     reweight,
     serialized_size,
     weighted_average,
+    weighted_mean,
 )
 from booklib.rivals.shards import shards
 from sgmc.door.draws import Draws
@@ -217,8 +219,18 @@ def test_on_skewed_parts_averages_are_biased_as_their_exact_law_says_and_weights
         proposed,
         [energies(LogRate(float(shape), rate), proposed.samples) for shape in shapes],
     )
-    averages = weighed.weighted_mean("weight")[:, 0]
+    averages = weighted_mean(weighed)[:, 0]
     assert abs(float(averages.mean()) - truth) < z_bound(1) * float(averages.std()) / 10
+
+
+def test_a_weighted_mean_is_that_of_numpy():
+    weighed = Draws(torch.randn(6, 4, 3), {"weight": torch.rand(6, 4)})
+    for function in (None, torch.exp):
+        values = weighed.samples if function is None else function(weighed.samples)
+        found = weighted_mean(weighed, function)
+        for chain, weights in enumerate(weighed.statistics["weight"].T):
+            expected = np.average(values[:, chain], axis=0, weights=weights)
+            np.testing.assert_allclose(found[chain], expected, rtol=1e-5)
 
 
 def test_weights_do_not_mind_what_constants_energies_lack():
