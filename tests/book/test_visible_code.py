@@ -79,6 +79,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "rates.append(2 * torch.linalg.inv(V + A))",
         "rates.append(torch.linalg.inv(V + A))",
     ),
+    "how_far_it_holds": (
+        {"steps-45", "tamed-30"},
+        "(1 - step_size * friction) * (new - old)",
+        "(new - old)",
+    ),
 }
 
 OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
