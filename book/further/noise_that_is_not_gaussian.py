@@ -9,7 +9,7 @@
 # # Noise that is not N(0, V)
 #
 # ```{div} page-head
-# Level: second course · Reading: about 30 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 34 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! kurtosis, ! rare classes

@@ -24,7 +24,6 @@ WITHOUT_CODE_TO_WRITE = (
     "warm_up",
     "sgnuts_measured",
     "trajectories",
-    "noise_that_is_not_gaussian",
 )
 TEXT = "\n".join(
     path.read_text()

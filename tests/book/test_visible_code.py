@@ -84,6 +84,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(1 - step_size * friction) * (new - old)",
         "(new - old)",
     ),
+    "noise_that_is_not_gaussian": (
+        {"order-formula", "follows-left", "follows-right"},
+        "0.5 * torch.cat([torch.zeros(1).double(), uphill]) - 0.5 * both",
+        "0.5 * torch.cat([torch.zeros(1).double(), uphill])",
+    ),
 }
 
 OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
