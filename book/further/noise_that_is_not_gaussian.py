@@ -496,7 +496,7 @@ check(
 
 # %% tags=["hide-input"]
 (_, _), (right, error) = shares(samples("own minibatch"))
-check("shared-right", right, at_least(5), error=error, because="three seeds have 8.3 to 8.5")
+check("shared-right", right, at_least(5), error=error, because="8.3 to 8.5 in others")
 
 # %% [markdown]
 # ## Further reading
