@@ -1,6 +1,8 @@
 """sgmc, ours: its kernels through the same door, one step at a time."""
 
+import inspect
 import json
+import os
 import shutil
 import sys
 import warnings
@@ -27,24 +29,6 @@ warnings.simplefilter("ignore")
 EVEN, UNEVEN, VARIANCE = [1.0, 4.0], [0.1, 0.46, 2.15, 10.0], 4.0
 MEAN = [each / 50 for each in EVEN]
 COMPILER = shutil.which("g++")
-SAMPLERS = {
-    "SGLD": ("kernels/langevin.py", 30),
-    "SGHMC": ("kernels/sghmc.py", 40),
-    "CompiledSGHMC": ("../booklib/rivals/compiled.py", 12),
-    "BAOAB": ("splittings/flows.py", 368),
-    "OBABO": ("splittings/flows.py", 382),
-    "UBU": ("splittings/flows.py", 395),
-    "palindromic": ("splittings/flows.py", 345),
-    "explicit Euler": ("splittings/flows.py", 338),
-    "NaiveSGHMC": ("kernels/naive_sghmc.py", 17),
-    "HMC": ("kernels/hmc.py", 35),
-    "NUTS": ("kernels/nuts.py", 42),
-    "SGNUTS": ("kernels/sgnuts.py", 40),
-    "SGNHT": ("other_kernels/sgnht.py", 34),
-    "RandomWalkMetropolis": ("other_kernels/random_walk.py", 31),
-    "Cyclical": ("other_kernels/cyclical.py", 39),
-    "Gibbs": ("other_kernels/gibbs.py", 54),
-}
 LISTS = {
     "BAOAB": flows.baoab,
     "OBABO": flows.obabo,
@@ -55,6 +39,13 @@ LISTS = {
 KERNELS = {"SGLD": SGLD, "SGHMC": SGHMC, "CompiledSGHMC": CompiledSGHMC, "HMC": HMC}
 KERNELS |= {"NaiveSGHMC": NaiveSGHMC, "NUTS": NUTS, "SGNUTS": SGNUTS, "SGNHT": SGNHT}
 KERNELS |= {"RandomWalkMetropolis": RandomWalkMetropolis}
+SAMPLERS = KERNELS | LISTS | {"Cyclical": Cyclical, "Gibbs": Gibbs}
+
+
+def place(sampler):
+    """Find the file of a class or function, as seen from the package, and its line."""
+    file = os.path.relpath(inspect.getfile(sampler), os.path.dirname(sgmc.__file__))
+    return {"file": file, "line": inspect.getsourcelines(sampler)[1]}
 
 
 class Quadratic(Potential):
@@ -386,8 +377,7 @@ if __name__ == "__main__":
         "library": "sgmc",
         "version": sgmc.__version__,
         "samplers": [
-            {"name": name, "file": file, "line": line}
-            for name, (file, line) in SAMPLERS.items()
+            {"name": name, **place(sampler)} for name, sampler in SAMPLERS.items()
         ],
         "cells": list(all_cells()),
         "reasons": [

@@ -30,8 +30,8 @@ def check_methods(potential: Potential) -> None:
     for name in ("stochastic_gradient", "gradient_and_noise_variance"):
         if getattr(type(potential), name) is not getattr(Potential, name):
             raise ValueError(
-                f"potential {type(potential).__name__} defines {name}, which kernels "
-                "do not call: write draw_minibatches and gradient_given"
+                f"{type(potential).__name__} defines {name}, which kernels never call: "
+                "write draw_minibatches, gradient_given and gradient_and_variance_given"
             )
 
 

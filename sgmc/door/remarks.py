@@ -101,6 +101,8 @@ def name_chains(which: Tensor) -> str:
         'chains [0, 1, 2, 3, 4] and 4 more'
     """
     names = which.nonzero()[:, 0].tolist()
+    if len(names) == 1:
+        return f"chain {names[0]}"
     return f"chains {names[:5]}" + f" and {len(names) - 5} more" * (len(names) > 5)
 
 
@@ -261,9 +263,7 @@ def noise_cause(
     if noise <= friction and noise <= 1.25 * known:
         return "", False
     told = f"½εV̂, the noise of the gradients, is about {noise:.2g}, the noise_estimate "
-    told += (
-        f"{known:.2g} and the friction {friction:.2g}: give this noise_estimate, or "
-    )
+    told += f"{known:.2g} and the friction {friction:.2g}: give this estimate, or "
     told += "OnlineNoise(), and more friction, or a smaller step_size or larger batch"
     return told, noise > 2 * friction
 

@@ -889,3 +889,14 @@ def test_an_energy_without_end_at_the_start_is_left_to_the_kernel():
 def test_what_is_no_start_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         check_start(*given, 0)
+
+
+@pytest.mark.parametrize("name", ["stochastic_gradient", "gradient_and_noise_variance"])
+def test_a_method_that_kernels_never_call_is_named_with_those_that_they_do(name):
+    noisy = type("Noisy", (DoubleWell,), {name: lambda self, *_: None})
+    told = (
+        f"Noisy defines {name}, which .*: write draw_minibatches, gradient_given and "
+        "gradient_and_variance_given$"
+    )
+    with pytest.raises(ValueError, match=told):
+        check_start(noisy(), torch.zeros(2, 1), 0)
