@@ -13,11 +13,14 @@ import numpy as np
 import torch
 from numpy.lib.format import write_array_header_1_0
 from torch import Generator, Tensor
-from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+)
 
 from sgmc.checks import check_count, check_instance, shown
-
-_WHOLE = "give the DataLoader drop_last=False"
 
 
 def to_disk(
@@ -33,9 +36,10 @@ def to_disk(
     batch. NumPy's ``open_memmap`` has to know N before.
 
     A posterior counts each example once, so a stream that does not is another data set,
-    and is invalid. A ``DataLoader`` whose data set has numbers may ask for each of them
-    once. Whatever can be read again is, to its end, and must give the same examples; a
-    generator cannot, and is taken at its word.
+    and is invalid. Of a ``DataLoader`` whose data set has numbers all examples are read
+    in their order, and a sampler but a shuffle is invalid. Whatever can be read again
+    is, to its end, and must give the same examples; a generator cannot, and is taken at
+    its word.
 
     Args:
         batches: such as a ``torch.utils.data.DataLoader``: a tensor ``(n, ...)``, or
@@ -76,17 +80,18 @@ def to_disk(
             f"{folder} holds data already: take from_disk({str(folder)!r}), or "
             "another folder"
         )
-    again, entries, most = batches, [], float(at_most)
+    again, most = batches, float(at_most)
     if isinstance(batches, DataLoader):
-        # Workers that all go through one stream give each example several times.
-        again = _copied(batches, num_workers=0, generator=Generator())
         if not isinstance(batches.dataset, IterableDataset):
-            most, batched = math.inf, batches.batch_sampler is not None
-            place = "batch_sampler" if batched else "sampler"
-            again = _copied(again, **{place: entries})
-            batches = _copied(batches, **{place: _once(batches, place, entries)})
+            batches, most = _in_order(batches), math.inf
         elif batches.drop_last:
-            raise ValueError(f"batches leaves the last examples out: {_WHOLE}")
+            raise ValueError(
+                "batches leaves the last examples out: give the DataLoader "
+                "drop_last=False"
+            )
+        # Workers that all go through one stream give each example several times.
+        again = copy.copy(batches)
+        vars(again).update(num_workers=0, generator=Generator(), _iterator=None)
     folder.mkdir(parents=True, exist_ok=True)
     # An incomplete set of files is deleted.
     with TemporaryDirectory(dir=folder) as new:
@@ -98,43 +103,24 @@ def to_disk(
     return from_disk(folder)
 
 
-def _copied(loader: DataLoader, **changes: Any) -> DataLoader:
-    made = copy.copy(loader)
-    # The workers that a loader keeps belong to its own order.
-    vars(made).update(changes, _iterator=None)
-    return made
-
-
-def _once(loader: DataLoader, place: str, entries: list) -> Iterator:
-    """Go through the numbers for which a loader asks in a pass, and keep them; raise a
-    ValueError unless each example of its data comes once.
+def _in_order(loader: DataLoader) -> DataLoader:
+    """Make a loader of the same batches whose examples come in their order, each once;
+    raise a ValueError if the sampler is more than a shuffle.
     """
-    order = getattr(loader, place)
-    sampler, seen = getattr(order, "sampler", order), set()
-    name = type(sampler).__name__
-    for entry in order:
-        entries.append(entry)
-        keys = entry.tolist() if isinstance(entry, Tensor | np.ndarray) else entry
-        for key in keys if isinstance(keys, list) else [keys]:
-            if str(key) in seen:
-                raise ValueError(
-                    f"batches gives example {key} more than once in a pass, by its "
-                    f"{name}. A posterior counts each example once: leave the sampler "
-                    "out, and write weights into the likelihood, as one more tensor "
-                    "beside x and y"
-                )
-            seen.add(str(key))
-        yield entry
-    # The subset that a sampler names is the data.
-    named = isinstance(sampler, SubsetRandomSampler)
-    whole: Any = sampler if named else loader.dataset
-    counted = hasattr(whole, "__len__") and all(map(str.isdigit, seen))
-    if counted and len(seen) < len(whole):
+    order: Any = loader.sampler if loader.batch_size else loader.batch_sampler
+    whole = type(order) in (SequentialSampler, type(None))
+    if type(order) is RandomSampler:
+        whole = not order.replacement and order.num_samples == len(order.data_source)
+    if not whole:
         raise ValueError(
-            f"batches leaves {len(whole) - len(seen)} of {len(whole)} examples out: "
-            f"{_WHOLE}, or leave its {name} out; torch.utils.data.Subset(...) names a "
-            "part"
+            f"batches has a {type(order).__name__}, by which examples may come more "
+            "than once, or not at all. A posterior counts each once: leave the sampler "
+            "out, name a part by torch.utils.data.Subset(...), and write weights into "
+            "the likelihood, as one more tensor beside x and y"
         )
+    settings: Any = dict(num_workers=loader.num_workers, collate_fn=loader.collate_fn)
+    settings |= dict(batch_size=loader.batch_size, generator=Generator())
+    return DataLoader(loader.dataset, **settings)
 
 
 def _write(batches: Iterable, folder: Path, at_most: float) -> None:
@@ -220,31 +206,20 @@ def _arrays(batch: Sequence[Tensor]) -> list[np.ndarray]:
         ) from error
 
 
-def _alike(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
-    """Tell whether arrays are equal up to rounding, with NaN equal to NaN."""
-    return all(
-        one.shape == other.shape and np.allclose(one, other, equal_nan=True)
-        for one, other in zip(some, others, strict=True)
-    )
-
-
 def _check_again(batches: Iterable, found: Sequence[Tensor]) -> None:
     """Raise a ValueError if a second pass has other examples than the first, up to
     their order. The global random numbers stay what they are.
     """
     first = [tensor.numpy() for tensor in found]
-    number, total, ordered = 0, 0, True
+    number, total = 0, 0
     with torch.random.fork_rng(devices=[]):
         for batch in batches:
             arrays = _arrays(batch)
-            rows = [array[number : number + len(arrays[0])] for array in first]
-            ordered = ordered and _alike(rows, arrays)
             number, total = number + len(arrays[0]), total + _sum_of_rows(arrays)
             if number > len(first[0]):
                 break
-    same = ordered and number == len(first[0])
     # A stream that goes on where it was, instead of at its beginning, has nothing more.
-    if number > 0 and not same and total != _sum_of_rows(first):
+    if number > 0 and total != _sum_of_rows(first):
         raise ValueError(
             "batches gives other examples in a second pass, because something changes "
             "them at random, such as an augmentation, and the posterior would be that "

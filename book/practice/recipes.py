@@ -264,7 +264,7 @@ for name, value, bound, because in (
 # ## My data on disk
 #
 # What a `DataLoader` yields can be written once by `to_disk`, which makes a second copy; from then on only the examples of a minibatch are read.
-# Each example has to come once, so `to_disk` refuses a weighted sampler, `drop_last` and augmentation; weights go into the likelihood, as a third tensor.
+# Each example has to come once, so `to_disk` reads all examples in their order, and refuses a weighted sampler and augmentation; weights go into the likelihood, as a third tensor.
 # A memory-mapped NumPy file needs no copy ({doc}`/book/practice/any_model`).
 # Write the prior and the likelihood as two functions of named parameters, find a mode with minibatches, and let `tune` choose the step, the friction and the noise estimate.
 

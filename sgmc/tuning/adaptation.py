@@ -124,7 +124,9 @@ def adapt(
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
         raise _unsuitable(kernel, "step_size and mass to adapt")
     run = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
-    words = dict(title="warm-up", kept="the kernel is tuned by what was seen so far")
+    words: Any = dict(
+        title="warm-up", kept="the kernel is tuned by what was seen so far"
+    )
     drive(run, num_steps, progress=progress, **words)
     # These chains have not moved since the last window, long enough ago for that to be
     # certain.

@@ -241,7 +241,7 @@ def tune(
             f"{len(tuning.state.position)} chains; larger batches need fewer",
             stacklevel=2,
         )
-    words = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
+    words: Any = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
     drive(tuning, total, progress=progress, **words)
     if tuning.done < total:
         raise KeyboardInterrupt
