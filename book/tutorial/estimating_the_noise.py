@@ -460,7 +460,8 @@ for how, minibatches in (
 # ```{exercise}
 # :label: ex-estimate-centring
 #
-# ★★ What is the expectation of {eq}`eq-estimate`, with replacement, if $\bar g_S$ is not subtracted? When does it matter?
+# **Without centring.** ★★
+# What is the expectation of {eq}`eq-estimate`, with replacement, if $\bar g_S$ is not subtracted? When does it matter?
 # ```
 #
 # ```{solution} ex-estimate-centring
@@ -473,7 +474,8 @@ for how, minibatches in (
 # ````{exercise}
 # :label: ex-estimate-yourself
 #
-# ★ **Write it yourself.** Estimate $V$ from the gradients of the examples of one minibatch, drawn without replacement.
+# **Write it yourself.** ★
+# Estimate $V$ from the gradients of the examples of one minibatch, drawn without replacement.
 #
 # ```python
 # def my_estimate(gradients, num_examples):
@@ -516,7 +518,8 @@ check(
 # ```{exercise}
 # :label: ex-estimate-thermometer
 #
-# ★★★ *Diagnose a run.* First the thermometer: show that $E[(\theta - c)^\top\nabla U(\theta)] = Td$ for every $c$, if $\theta \in \mathbb R^d$ has the density $\exp(-U/T)$ up to a factor and $\lVert\theta\rVert e^{-U/T}$ vanishes at infinity. What does the average of $(\theta - c)^\top\nabla\tilde U(\theta)/d$ over the samples of a chain tell, and why must the minibatch be a fresh one, and $c$ not the mean of the same samples? Then the patient: a run in the bowl with $V = 4$, $\varepsilon = 0.1$ and $C = 0.4$ shows 1.5. What was forgotten?
+# **Diagnose a run.** ★★★
+# First the thermometer: show that $E[(\theta - c)^\top\nabla U(\theta)] = Td$ for every $c$, if $\theta \in \mathbb R^d$ has the density $\exp(-U/T)$ up to a factor and $\lVert\theta\rVert e^{-U/T}$ vanishes at infinity. What does the average of $(\theta - c)^\top\nabla\tilde U(\theta)/d$ over the samples of a chain tell, and why must the minibatch be a fresh one, and $c$ not the mean of the same samples? Then the patient: a run in the bowl with $V = 4$, $\varepsilon = 0.1$ and $C = 0.4$ shows 1.5. What was forgotten?
 # ```
 #
 # ```{solution} ex-estimate-thermometer

@@ -310,7 +310,8 @@ check("swing", lowest, near(-0.587, 0.001), kind="exact", digits=2)
 # ```{exercise}
 # :label: ex-floor
 #
-# ★★ Derive the floor {eq}`eq-tv-floor`: the expected total-variation distance between the shares $\hat p_k$ of $N$ independent samples in the bins and their own probabilities $p_k$, where $Np_k$ is large.
+# **The noise floor.** ★★
+# Derive the floor {eq}`eq-tv-floor`: the expected total-variation distance between the shares $\hat p_k$ of $N$ independent samples in the bins and their own probabilities $p_k$, where $Np_k$ is large.
 # ```
 #
 # ```{solution} ex-floor
@@ -324,7 +325,8 @@ check("swing", lowest, near(-0.587, 0.001), kind="exact", digits=2)
 # ````{exercise}
 # :label: ex-tv-yourself
 #
-# ★ **Write it yourself.** Compute the total-variation distance of one-dimensional samples from the probabilities of some bins.
+# **Write it yourself.** ★
+# Compute the total-variation distance of one-dimensional samples from the probabilities of some bins.
 # A sample outside of all bins counts as one in a wrong place.
 #
 # ```python
@@ -372,7 +374,8 @@ check(
 # ````{exercise}
 # :label: ex-figure-three
 #
-# ★★★ **Choose.** In Figure 3 one direction is nineteen times as stiff as the other.
+# **Choose.** ★★★
+# In Figure 3 one direction is nineteen times as stiff as the other.
 # Give both samplers a preconditioner: sample in coordinates in which the target is $N(0, I)$.
 # What is left of SGHMC's advantage at an error of 1 % in the variance?
 # Compute exact autocorrelation times of $\theta$ and of $\theta^2$ with `langevin_chain`, `sghmc_chain` and `pace`.

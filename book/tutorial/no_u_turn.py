@@ -452,7 +452,7 @@ check(
 # ```{exercise}
 # :label: ex-nuts-by-hand
 #
-# ★ **By hand.**
+# **By hand.** ★
 # Four states in one dimension, 0 to 3, have the momenta $1.0$, $0.6$, $0.1$, $-0.4$.
 # Which aligned sub-trees turn?
 # With which path does the growth end from each of the four starts, if the coins fall as in the table?
@@ -477,7 +477,8 @@ check("by-hand", found == [False, True, True, False], kind="exact", says=says)
 # ````{exercise}
 # :label: ex-nuts-write
 #
-# ★★ **Write it yourself.** The package prefers states of the new half: from each half it draws a candidate in proportion to the weights, and the candidate of a new half replaces the choice so far with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half.
+# **Write it yourself.** ★★
+# The package prefers states of the new half: from each half it draws a candidate in proportion to the weights, and the candidate of a new half replaces the choice so far with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half.
 # Write this choice for two halves, and put it into `grow`, which then does both stages.
 #
 # ```python
@@ -528,7 +529,7 @@ check(
 # ```{exercise}
 # :label: ex-nuts-coins
 #
-# ★ **Predict, then run.**
+# **Predict, then run.** ★
 # A path of {numref}`fig-naive` has {c}`states` states on average, at a step of 0.5.
 # How many has one at a step of 0.25, and what then happens to the cost of a sample?
 # Which numbers of states are possible at all?

@@ -526,7 +526,8 @@ check(
 # ```{exercise}
 # :label: ex-sghmc-variance
 #
-# ★★ Find the stationary second moments for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$.
+# **Second moments.** ★★
+# Find the stationary second moments for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$.
 # Confirm {eq}`eq-temperature`.
 # ```
 #
@@ -541,7 +542,8 @@ check(
 # ````{exercise}
 # :label: ex-sghmc-resample
 #
-# ★★ *Predict, then run.* Draw the momentum afresh before every sample, `resample_every=1`.
+# **Predict, then run.** ★★
+# Draw the momentum afresh before every sample, `resample_every=1`.
 # What does {prf:ref}`alg-sghmc` sample with $m = 1$?
 # With $m = 2$?
 # With $m = 50$?
@@ -583,7 +585,7 @@ for name, resampling, bound in (
 # ````{exercise}
 # :label: ex-sghmc-learning-rate
 #
-# ★★ **Write it yourself.**
+# **Write it yourself.** ★★
 # Write a step in the learning-rate form {eq}`eq-sghmc-learning-rate`, and compare it with `sghmc_step` on the same random numbers.
 #
 # ```python

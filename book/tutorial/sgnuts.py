@@ -469,7 +469,7 @@ show_scoreboard(13)
 # ```{exercise}
 # :label: ex-sgnuts-two
 #
-# ★ **By hand.**
+# **By hand.** ★
 # The walker of {numref}`fig-flip` goes one step forward or one step backward, with a coin, and then chooses between the old and the new state.
 # Which share of the time does she spend in A and in B if she chooses by the weights $\frac16$, $\frac16$, $\frac13$, $\frac13$ of the states, and which if she chooses with a coin?
 # ```
@@ -493,7 +493,8 @@ check("in-a", in_a, near(0.2, 1e-6), kind="exact", digits=2)
 # ````{exercise}
 # :label: ex-sgnuts-yourself
 #
-# ★★ **Write it yourself.** The report steps as SGHMC does, drift first. Write its backward step, with mass 1 and $\hat B = 0$, on a given number $\xi$ for the noise, and compare it with flip, the package's step, flip.
+# **Write it yourself.** ★★
+# The report steps as SGHMC does, drift first. Write its backward step, with mass 1 and $\hat B = 0$, on a given number $\xi$ for the noise, and compare it with flip, the package's step, flip.
 # Which $\xi$ does the forward step see?
 #
 # ```python
@@ -547,7 +548,7 @@ check(
 # ```{exercise}
 # :label: ex-sgnuts-kept
 #
-# ★★ **Diagnose.**
+# **Diagnose a run.** ★★
 # Somebody samples a posterior by SGNUTS. All standard deviations come out at 0.87 of the right ones, and $\hat R$ is 1.00.
 # Which may be the cause: too few samples, a noise estimate that is too large, or the weights of NUTS with fresh momenta? Which one run decides?
 # ```
