@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const DRAWS = 240, SKIP = 20, CHAINS = 20, landscape = lab.landscapes.gaussian;
-  const WINE = lab.colours.sgnuts_repaired, ORANGE = lab.colours.naive_sghmc;
+  const WINE = lab.colours.sgnuts_repaired;
   // The same path, chosen from by the weights of NUTS.
   const WEIGHTED = lab.sgnuts("SGNUTS with palindromic steps and NUTS's weights", lab.palindromic_step, lab.by_energy);
 
@@ -74,7 +74,7 @@
           const to = Math.round(shown / run.length * DRAWS) * 2 * CHAINS, from = Math.min(to / 2, SKIP * 2 * CHAINS);
           lab.histogramView(context, box, {
             title: "Draws of twenty chains", density: landscape.marginal, range: [-4, 4], highest: 0.72, bins: 32, label: "θ",
-            series: [{ values: run.repaired.draws, from, to, colour: WINE, words: "equal weights" }, { values: run.weighted.draws, from, to, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
+            series: [{ values: run.repaired.draws, from, to, colour: WINE, words: "equal weights" }, { values: run.weighted.draws, from, to, colour: lab.theme.ink, words: "NUTS's weights", dash: [6, 3] }],
           });
         },
       },
@@ -83,7 +83,7 @@
         alt: ({ weighted, repaired }) => `Running mean of θ²: with equal weights it comes to ${lab.said(repaired.variance, 2)}, with NUTS's weights to ${lab.said(weighted.variance, 2)}; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
           title: "Mean of θ² so far, two standard errors", length: DRAWS, shown: shown / run.length * DRAWS, range: [0, 1.6], truth: 1, label: "variance of θ", unit: "draw",
-          series: [{ running: run.repaired.running, colour: WINE, words: "equal weights" }, { running: run.weighted.running, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
+          series: [{ running: run.repaired.running, colour: WINE, words: "equal weights" }, { running: run.weighted.running, colour: lab.theme.ink, words: "NUTS's weights", dash: [6, 3] }],
         }),
       },
     ],

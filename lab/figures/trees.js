@@ -36,7 +36,7 @@
       title, x: [x0, x1], y: [y0, y1], window, equal: true, xlabel: "θ₁", ylabel: "θ₂", legendLines: 2,
       legend: [
         { words: "start", colour: lab.theme.ink, mark: "square" }, { words: "chosen", colour: lab.theme.ink, mark: "cross", width: 2 },
-        ...(weights ? [{ words: "exp(−H)", colour: lab.colours.naive_sghmc, mark: "disc", size: 6, alpha: 0.4 }] : []),
+        ...(weights ? [{ words: "exp(−H)", colour: lab.theme.ink, mark: "disc", size: 6, alpha: 0.4 }] : []),
         ...Array.from({ length: Math.min(last + 1, 6) }, (_, i) => ({ words: (i ? "" : "doubling ") + (i + 1), colour: doublingColour(i), mark: "disc" })),
       ],
     });
@@ -45,7 +45,7 @@
     panel.line(seen.map((state) => state.position[0]), seen.map((state) => state.position[1]), lab.theme.ink, { width: 0.7, alpha: 0.6 });
     for (const state of seen) {
       const [x, y] = state.position;
-      if (weights) { panel.point(x, y, lab.colours.naive_sghmc, { size: 1 + 13 * Math.sqrt(weights[state.visited]), alpha: 0.15 }); }
+      if (weights) { panel.point(x, y, lab.theme.ink, { size: 1 + 13 * Math.sqrt(weights[state.visited]), alpha: 0.15 }); }
       panel.point(x, y, doublingColour(state.doubling), { kind: state.visited === 0 ? "square" : state.kept ? "disc" : "ring", size: state.visited === 0 ? 5 : 4 });
     }
     for (const state of seen.filter((each) => each.chosen)) { panel.point(...state.position, lab.theme.ink, { kind: "cross", size: 7, width: 2 }); }

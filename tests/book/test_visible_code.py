@@ -25,9 +25,9 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "average = networks[0]",
     ),
     "digits": (
-        {"one-error", "trained-error", "average-error", "level"},
-        "scores(p.mean((0, 1))[None])",
-        "scores(p[-1, -1:])",
+        {"one-error", "level", "four-letters", "average-letters"},
+        "sure[:n].quantile(0.2)",
+        "sure[n:].quantile(0.2)",
     ),
     "markov_chains": (
         {"random-walk"},
@@ -88,6 +88,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         {"order-formula", "follows-left", "follows-right"},
         "0.5 * torch.cat([torch.zeros(1).double(), uphill]) - 0.5 * both",
         "0.5 * torch.cat([torch.zeros(1).double(), uphill])",
+    ),
+    "figures_of_the_paper": (
+        {"naive", "square-largest"},
+        "step, decay / step, 1.0, step / 2",
+        "step, decay, 1.0, step / 2",
     ),
 }
 
