@@ -9,7 +9,7 @@
 # # Many answers instead of one
 #
 # ```{div} page-head
-# Page 1 of 12 · 25 minutes to read, 10 to play · Running: about 12 seconds
+# Page 1 of 12 · 26 minutes to read, 10 to play · Running: about 12 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -30,9 +30,12 @@ from sgmc.posteriors import NetworkPosterior
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
+from booklib.page.claims import DECIDED
 from booklib.page.figures import COLOURS, use_style
 from booklib.page.play import play
-from booklib.scores.prediction import error_rate, predictive_entropy
+from booklib.runs.results import Seeds
+from booklib.scores.prediction import answered, error_rate, predictive_entropy
+from booklib.scores.seeds import family
 from sgmc.posteriors import LinearRegression
 
 use_style()
@@ -172,7 +175,9 @@ plt.show()
 # In part, yes: it is less sure of digits, too.
 # So let each model refuse to answer below a threshold of its own, set so that it answers 80 per cent of the digits.
 # The average then answers {c}`let-through` times as many letters as the trained network.
-# {doc}`/book/studies/uncertainty` asks this question at full scale.
+#
+# That sets 150 networks against one. A fairer rival is the average of four networks, trained from four starts, which takes more gradients than the sampler. Over ten repetitions of this page the samples still answer fewer letters, by {c}`against-four` of a hundred, with a 95 % interval.
+# {doc}`Page 10 </book/tutorial/digits>` goes on with this, and {doc}`/book/studies/uncertainty` asks it at full scale.
 
 # %% tags=["hide-input"]
 on_digits = slice(None, len(test.targets))
@@ -184,15 +189,18 @@ def errors(p):
 
 
 def let_through(p):
-    """The share of letters that pass where 80 % of the digits are answered."""
-    doubt = predictive_entropy(p).double()
-    return (doubt[on_letters] <= doubt[on_digits].quantile(0.8)).double().mean()
+    """The share of letters that are answered where 80 % of the digits are."""
+    return answered(p[on_digits], p[on_letters])
 
 
 fewer = errors(point) - errors(average)
 check("fewer-errors", fewer, at_least(0.1), because="0.7 to 1.9 in five seeds")
 passed = let_through(average) / let_through(point)
-check("let-through", passed, at_most(0.92), because="0.46 to 0.68 in five seeds")
+check("let-through", passed, at_most(0.92), because="0.60 to 0.73 in five seeds")
+stored, letters_of = Seeds.read("coverage"), ("sampled", "4 trained")
+pair = (stored(f"page 1, {x}", "average.letters", 100) for x in letters_of)
+(gap,) = family({"letters": tuple(pair)}).values()
+check("against-four", gap, DECIDED, kind="stored", because="ten starts")
 
 # %% [markdown]
 # ## Where the doubt comes from

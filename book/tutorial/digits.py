@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 25 minutes to read, 15 to play · Running: about 9 seconds
+# Page 10 of 12 · 33 minutes to read, 15 to play · Running: about 9 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -20,7 +20,7 @@
 # %%
 import torch
 
-from booklib.data import digits
+from booklib.data import digits, letters
 from booklib.models.networks import multilayer_perceptron
 from booklib.page.claims import at_least, at_most, check, near
 from booklib.page.tables import show_table
@@ -36,8 +36,12 @@ import warnings
 import arviz
 import matplotlib.pyplot as plt
 
+from booklib.page.claims import DECIDED
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
+from booklib.page.scoreboard import show_scoreboard
+from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
+from booklib.scores.seeds import family
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -48,13 +52,63 @@ warnings.filterwarnings("ignore", message=known)
 # %% [markdown]
 # SGHMC with a measured $\hat B$ samples a posterior from minibatches.
 # On this page the posterior is that of a neural network that reads handwritten digits.
-# What are two hundred samples of such a network worth, beside one network that is trained in the usual way?
+# What are two hundred samples of such a network worth, beside networks that are trained in the usual way?
 #
-# One sample is worth little. It errs on {c}`one-error` % of the test digits, often with near certainty, where a trained network errs on {c}`trained-error` %.
-# But the *average* of two hundred samples errs on {c}`average-error` %: it is about as good as the trained network, although its members are not.
-# {numref}`fig-digits-mistakes` shows digits that one sampled network gets wrong, and what the average says to them.
-# This page makes these numbers, and asks where the gain comes from.
+# For *naming digits* they are worth a little less than four trained networks, which cost as many gradients. One sample alone is worth little, since it errs on {c}`one-error` % of the test digits. The *average* of two hundred errs on half as many, and still on more than the average of the four: by {c}`error-gap` points over ten starts, with the 95 % interval.
 #
+# For *knowing when not to answer*, the question of page 1, they are worth more.
+# Let each classifier answer the 80 % of the digits of which it is surest, and then show it letters: the fewer it answers, the better.
+# {numref}`fig-digits-price` has this share against the price.
+# For the same gradients, four trained networks answer {c}`fewer` points more of the letters than the samples do. For five times the gradients, twenty of them still answer {c}`fewer-longer` points more.
+# The lower panel shows what the samples do not win.
+
+# %% mystnb={"figure": {"caption": "Averages of 1, 4 and 20 trained networks (gold) and of 200 sampled ones (pink), against the epochs that all of them took together. Above: the share of letters that is answered where 80 % of the digits are. Below: the log loss on digits. Ten starts (dots), and their mean.", "name": "fig-digits-price"}, "image": {"alt": "Two panels with the price on a logarithmic axis. Above, a gold line falls from 18 per cent at 30 epochs over 13 at 120 to 11 at 600; a pink one lies below it, at 12 per cent at 120 epochs and 9 at 600. Below, gold falls from 0.19 to 0.14, and pink lies above it, at 0.18."}} tags=["hide-input"]
+stored = Seeds.read("coverage")
+labels = {
+    "trained": {30: "one trained", 120: "4 trained", 600: "20 trained"},
+    "sampled": {120: "sampled", 600: "sampled, 5 times as long"},
+}
+figure, panels = plt.subplots(2, 1, figsize=(4.4, 5.0), sharex=True)
+for name, colour, aside in (
+    ("trained", COLOURS["SGD with momentum"], 0.95),
+    ("sampled", COLOURS["SGHMC"], 1.05),
+):
+    for axes, score, scale in zip(
+        panels, ("letters", "log_loss"), (100, 1), strict=True
+    ):
+        means = []
+        for epochs, method in labels[name].items():
+            values = stored(f"page 10, {method}", f"average.{score}", scale)
+            means.append(values.mean())
+            axes.plot(len(values) * [epochs * aside], values, ".", ms=4, color=colour)
+        axes.plot(list(labels[name]), means, "o-", color=colour, label=name)
+panels[0].set(ylabel="letters answered (%)", ylim=(0, 20), yticks=(0, 5, 10, 15, 20))
+panels[1].set(xlabel="epochs in all", ylabel="log loss", xscale="log", ylim=(0, 0.22))
+panels[1].set_xticks([30, 120, 600], ["30", "120", "600"])
+panels[1].set_yticks([0, 0.1, 0.2])
+panels[1].minorticks_off()
+panels[0].legend()
+plt.show()
+
+# %% tags=["hide-input"]
+pairs = {
+    name + longer: [
+        stored(f"page 10, {method}", f"average.{score}", scale)
+        for method in (f"sampled{', 5 times as long' if longer else ''}", rival)
+    ][::order]
+    for name, score, scale, order in (
+        ("fewer", "letters", 100, -1),
+        ("error-gap", "error", 100, 1),
+        ("loss-gap", "log_loss", 1, 1),
+    )
+    for longer, rival in (("", "4 trained"), ("-longer", "20 trained"))
+}
+for name, gap in family(pairs).items():
+    if name not in ("error-gap-longer", "loss-gap-longer"):  # the table shows them
+        check(name, gap, DECIDED, kind="stored", because="six comparisons, ten starts")
+print(who_ran(read_result(RESULTS / "coverage.json")))
+
+# %% [markdown]
 # ## The posterior of a network
 #
 # The network $f(x; \theta)$ reads images of 14 × 14 pixels and has one hidden layer of 50 units, which makes $d = 10{,}360$ weights.
@@ -84,6 +138,7 @@ posterior = NetworkPosterior(
     network, halved(train.inputs), train.targets, prior_variance=1.0, batch_size=250
 )
 start = posterior.initial_position(4, torch.Generator().manual_seed(0))
+images = halved(torch.cat([test.inputs, letters().inputs]))  # 1,000 and 1,080
 
 # %% [markdown]
 # ## One algorithm, two temperatures
@@ -92,88 +147,82 @@ start = posterior.initial_position(4, torch.Generator().manual_seed(0))
 # At $T = 1$ it samples the posterior. At $T = 0$ it injects nothing, and is SGD with momentum $1 - \alpha$: the usual way to train.
 # So one algorithm does both. The sampler takes $\hat B$ from each minibatch, as on {doc}`page 9 </book/tutorial/estimating_the_noise>`; the optimiser has the usual momentum, 0.9. Both have $\eta = 1.6\cdot10^{-4}$, which looks small because $U$ is a sum over 4,000 digits; for a loss that is a mean it is $\eta N = 0.64$.
 #
-# By page 2 a single chain cannot show that it has arrived, so each runs from four starts, for 30 epochs. We look at the networks every fourth step, and keep the last 50 looks: 200 networks.
+# By page 2 a single chain cannot show that it has arrived, so each runs from four starts, for 30 epochs.
+# Of the optimiser we take the last network of each start. Of the sampler we take every fourth network of the last 200 steps, 50 of each chain: 200 networks.
 
 # %%
 kernels = {
     "sampled": SGHMC.from_learning_rate(1.6e-4, 0.04, noise_estimate=OnlineNoise()),
     "trained": SGHMC.from_learning_rate(1.6e-4, 0.1, temperature=0.0),
 }
-
-
-def look(position):
-    """The probabilities of the test digits, (chains, n, 10), and |θ|²/d, (chains,)."""
-    probabilities = posterior.predict(position, halved(test.inputs))
-    return {"digits": probabilities, "length": position.square().mean(-1)}
-
-
-def scores(predictions):
-    """Error in per cent, and log loss, on average over predictions (…, n, 10)."""
-    pairs = [
-        (100 * error_rate(p, test.targets), log_score(p, test.targets))
-        for p in predictions.flatten(0, -3)
-    ]
-    return torch.tensor(pairs).mean(0)
-
-
-runs, networks, table = {}, {}, {}
-for name, kernel in kernels.items():
-    run = sample(kernel, posterior, start, 120, thinning=4, seed=1, collect=look)
-    runs[name] = run.samples
-    p = networks[name] = run.samples["digits"][70:]  # (50 looks, 4 chains, n, 10)
-    # of one network; of the average of the four chains' at a look; of all 200
-    table[name] = [scores(p), scores(p.mean(1)), scores(p.mean((0, 1))[None])]
-
-heads = ["score and networks", "one", "four, one a chain", "all 200"]
-show_table(
-    heads,
-    [
-        [f"{score}, {name}", *(f"{entry[column]:.{column + 1}f}" for entry in entries)]
-        for column, score in enumerate(("error %", "log loss"))
-        for name, entries in table.items()
-    ],
-    live=heads[1:],
-)
-one, four, average = (float(entry[0]) for entry in table["sampled"])
-trained, four_trained, _ = (float(entry[0]) for entry in table["trained"])
-check("one-error", one, at_least(8), digits=2)
-check("trained-error", trained, at_most(6.5), digits=2)
-check("average-error", average, at_most(6.5), digits=2)
-check("level", average - trained, near(0, 1), digits=1)
+runs = {
+    name: sample(kernel, posterior, start, 120, thinning=4, seed=1).samples
+    for name, kernel in kernels.items()
+}
+trained = posterior.predict(runs["trained"][-1], images)  # (4, images, 10)
+sampled = posterior.predict(runs["sampled"][70:].flatten(0, 1), images)  # 200 of them
 
 # %% [markdown]
-# Two scores on the test digits say how good a prediction is: the *error*, the share whose most probable class is wrong, and the *log loss*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.
-# With 1,000 digits an error of five per cent has a standard error of 0.7 points. Two predictions are compared on the same digits: if one is right and the other wrong on $k$ of them, the difference of their errors has a standard error of at most $\sqrt k/10$ points.
-#
-# Read the table from left to right.
-# One sampled network is bad in both scores. Four of them, one of each chain, come within {c}`four-gap` points of a trained network. The 200 differ from it by {c}`level` points, which a thousand digits cannot tell from zero.
-# And the second row of each pair says that *trained* networks gain by averaging, too: four of them do no worse than the 200 sampled ones, whose error is {c}`rival` points above theirs.
-# So the average does it, however its members were made.
+# Three scores say how good a prediction is.
+# The *error* is the share of the test digits whose most probable class is wrong.
+# The *log loss* is the mean of $-\log P(y_i)$ over them, and punishes being sure of a wrong class.
+# The third is the one of the figure. A classifier answers where its largest probability is above a threshold, and each sets its own so that it answers 80 % of the digits; so none gains by being unsure of everything.
 
-# %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: the class, the network's answer and that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands its class, the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
-last, whole = networks["sampled"][-1, -1], networks["sampled"].mean((0, 1))
-missed = (last.argmax(-1) != test.targets).nonzero()[:, 0]  # sorted by class
-missed = missed[torch.linspace(0, len(missed) - 1, 8).round().long()]
-figure, panels = plt.subplots(2, 4, figsize=(5.6, 4.2))
-for axes, i in zip(panels.flat, missed.tolist(), strict=True):
-    axes.imshow(test.inputs[i].view(28, 28), cmap="gray_r")
-    answers = (
-        f"{who}: {int(p[i].argmax())} ({float(p[i].max()):.2f})"
-        for who, p in (("one", last), ("200", whole))
-    )
-    axes.set_title("\n".join((f"a {test.targets[i]}", *answers)), fontsize=9)
-    axes.axis("off")
-plt.show()
+# %%
+n = len(test.targets)
+
+
+def scores(p):
+    """Of probabilities (images, 10): error in %, log loss, letters answered in %."""
+    sure = p.max(-1).values
+    answered = sure[n:] >= sure[:n].quantile(0.2)
+    error, loss = error_rate(p[:n], test.targets), log_score(p[:n], test.targets)
+    return torch.tensor([100 * error, loss, 100 * answered.float().mean()])
+
+
+def mean_scores(several):
+    return torch.stack([scores(p) for p in several]).mean(0)
+
+
+chains = sampled.unflatten(0, (50, 4))  # looks and chains
+table = {
+    "one trained network": mean_scores(trained),
+    "four, averaged": scores(trained.mean(0)),
+    "one sampled network": mean_scores(sampled),
+    "four, one of each chain": mean_scores(chains.mean(1)),
+    "all 200, averaged": scores(sampled.mean(0)),
+}
+rows = [[name, *(f"{score:.3g}" for score in row)] for name, row in table.items()]
+heads = ["error %", "log loss", "letters answered %"]
+show_table(["classifier", *heads], rows, live=heads)
+
+_, four, one, _, average = table.values()
+right = [p[:n].argmax(-1) == test.targets for p in (sampled.mean(0), trained.mean(0))]
+differ = int((right[0] != right[1]).sum())
+check("one-error", one[0], at_least(8), digits=2)
+check("differ", differ, at_most(60), digits=2)
+check("level", average[0] - four[0], near(0), error=differ**0.5 / 10)
+check("four-letters", four[2], near(13, 4), digits=2)
+check("average-letters", average[2], near(12, 5), digits=2)
+
+# %% [markdown]
+# Read the table from its top.
+# One sampled network is far worse than a trained one in all three scores. Four of them, one of each chain, nearly catch up, and all 200 do better still.
+# *Trained* networks gain by averaging, too, so the average does it, however its members were made.
+# Which average is the best depends on the score.
+#
+# * **In error the trained networks win, by little.** Here the averages of 200 samples and of four trained networks differ by {c}`level` points. Because both answer the same digits, the difference has a small standard error: if exactly one of two classifiers is right on $k$ of 1,000 digits, at most $\sqrt k/10$ points. Here $k$ is {c}`differ`, so this run cannot tell. The ten starts of {numref}`fig-digits-price` can: {c}`error-gap` points.
+# * **In log loss the trained networks win clearly**, by {c}`loss-gap`. The average of the samples is too modest: its largest probability is on average {c}`modest` points below the share of digits that it names rightly.
+# * **On letters the samples win.** The four trained networks answer {c}`four-letters` % of them and the 200 samples {c}`average-letters` %. This one run would not decide it either, but the ten do.
+#
+# *A guess before you read on.*
+# In the table, *four* are one network of each chain. Would 50 networks of *one* chain, one after the other, do better than these four?
 
 # %% tags=["hide-input"]
-DIGITS = "the standard error of 1,000 digits is 0.7 points"
-check("four-gap", four - trained, at_most(1.5), digits=1, because=DIGITS)
-check("rival", average - four_trained, at_least(-0.7), digits=1, because=DIGITS)
+confident = 100 * (sampled.mean(0)[:n].max(-1).values.mean() - right[0].float().mean())
+check("modest", -confident, at_least(3), digits=2)
 
 # %% [markdown]
-# *A guess before you read on.*
-# The table's *four* are one network of each chain. Would 50 networks of *one* chain, one after the other, do better than these four?
-#
 # ## Why the average wins
 #
 # Bayes' rule predicts with the average over the posterior, and $S$ samples of it are an estimate:
@@ -194,54 +243,55 @@ check("rival", average - four_trained, at_least(-0.7), digits=1, because=DIGITS)
 #
 # for each digit: the average is at least as good as its members are on average, and strictly better wherever they disagree about the right class.
 # Each sampled network carries the noise of one sample in every weight.
-# What the networks agree on is what the data say; the noise, which is different in each, averages out. The log loss of the average of two hundred is {c}`log-loss-share` times that of its members.
+# What the networks agree on is what the data say; the noise, which is different in each, averages out ({numref}`fig-digits-mistakes`).
 #
 # So the gain is disagreement, and networks that are nearly the same bring none.
 # {numref}`fig-digits-curves` answers the guess.
 # A network and the next of the same chain, four steps later, are nearly the same, and the chain stays in its own part of the posterior, so the thin curves fall slowly. Fifty networks of one chain err on {c}`one-chain` points more than the two hundred of all four, and are no better than four networks of four chains.
-# An optimiser's chain disagrees even less: averaging two hundred of its networks gains only {c}`optimiser-gain` points over four, one of each chain.
 # What counts is not the number of networks, but how independent they are.
+#
+# This also suggests why the samples win on letters.
+# What a network answers to a letter depends on weights that the digits leave open.
+# Samples spread there as wide as the prior allows, and so they disagree. Trained networks differ there by little more than their starts, which are all near zero, so they are too much alike.
 
-# %% mystnb={"figure": {"caption": "Error on the test digits of the average of $S$ sampled networks (pink): spread over the four chains (thick), or consecutive ones of each chain (thin). Gold: one trained network (solid), and four averaged (dashed).", "name": "fig-digits-curves"}, "image": {"alt": "A thick falling curve from ten per cent at one network to about six at four and about five at two hundred. Four thin curves fall more slowly and end at fifty networks above it. A solid gold line lies at five and a half per cent, and a dashed one a little below five."}} tags=["hide-input"]
-ours, sizes = networks["sampled"], (8, 20, 40, 100, 200)
-spread = [one, four] + [  # of the S networks the same number from each chain
-    scores(ours[torch.linspace(49, 0, S // 4).round().long()].mean((0, 1))[None])[0]
-    for S in sizes
+# %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: the class, the network's answer and that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands its class, the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
+last, whole = sampled[-1], sampled.mean(0)
+missed = (last[:n].argmax(-1) != test.targets).nonzero()[:, 0]  # sorted by class
+missed = missed[torch.linspace(0, len(missed) - 1, 8).round().long()]
+figure, panels = plt.subplots(2, 4, figsize=(5.6, 4.2))
+for axes, i in zip(panels.flat, missed.tolist(), strict=True):
+    axes.imshow(test.inputs[i].view(28, 28), cmap="gray_r")
+    answers = (
+        f"{who}: {int(p[i].argmax())} ({float(p[i].max()):.2f})"
+        for who, p in (("one", last), ("200", whole))
+    )
+    axes.set_title("\n".join((f"a {test.targets[i]}", *answers)), fontsize=9)
+    axes.axis("off")
+plt.show()
+
+# %% mystnb={"figure": {"caption": "Error on the test digits of the average of $S$ sampled networks (pink): spread over the four chains (thick), or consecutive ones of each chain (thin). Gold: one trained network (solid), and four averaged (dashed).", "name": "fig-digits-curves"}, "image": {"alt": "A thick falling curve from ten per cent at one network to about six at four and about five at two hundred. Four thin curves fall more slowly and end at fifty networks above it. A solid gold line lies at five per cent, and a dashed one a little above four."}} tags=["hide-input"]
+counts, sizes = (1, 2, 4, 8, 16, 32, 50), (8, 20, 40, 100, 200)
+spread = [one[0], table["four, one of each chain"][0]] + [
+    scores(chains[torch.linspace(49, 0, S // 4).round().long()].mean((0, 1)))[0]
+    for S in sizes  # the same number from each chain
 ]
-counts = (1, 2, 4, 8, 16, 32, 50)
-figure, axes = plt.subplots(figsize=(5.4, 3.4))
+figure, axes = plt.subplots(figsize=(4.6, 3.2))
 for chain in range(4):
-    errors = [scores(ours[:S, chain].mean(0)[None])[0] for S in counts]
+    errors = [scores(chains[:S, chain].mean(0))[0] for S in counts]
     axes.semilogx(counts, errors, color=COLOURS["SGHMC"], lw=0.9)
 axes.semilogx((1, 4, *sizes), spread, color=COLOURS["SGHMC"], lw=2.8)
-for value, style in ((trained, "-"), (four_trained, "--")):
-    axes.axhline(value, ls=style, color=COLOURS["SGD with momentum"], zorder=0)
+for name, style in (("one trained network", "-"), ("four, averaged", "--")):
+    level = float(table[name][0])
+    axes.axhline(level, ls=style, color=COLOURS["SGD with momentum"], zorder=0)
 axes.set(xlabel="number of networks $S$", ylabel="error (%)", ylim=(0, None))
 axes.set_xticks([1, 4, 10, 50, 200], ["1", "4", "10", "50", "200"])
 axes.minorticks_off()
 plt.show()
 
 # %% tags=["hide-input"]
-of_chains = scores(ours.mean(0))
-of_one, of_all = table["sampled"][0], table["sampled"][2]
-for name, value, bound, because in (
-    ("one-chain", of_chains[0] - average, at_least(0.4), "four chains, on average"),
-    ("log-loss-share", of_all[1] / of_one[1], at_most(0.5), ""),
-    (
-        "optimiser-gain",
-        abs(four_trained - float(table["trained"][2][0])),
-        at_most(0.7),
-        DIGITS,
-    ),
-):
-    check(name, value, bound, because=because, digits=2)
-check(
-    "no-better",
-    of_chains[0] - four,
-    at_least(-0.7),
-    because=DIGITS,
-    says="Error of fifty networks of a chain less that of four, one of each chain",
-)
+of_chains = mean_scores(chains.mean(0))[0]
+more = "four chains, on average"
+check("one-chain", of_chains - average[0], at_least(0.4), because=more, digits=2)
 
 # %% [markdown]
 # ## Has it arrived?
@@ -255,46 +305,85 @@ check(
 # The optimiser is somewhere else: it looks for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 102$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
 #
 # By the standard of page 2 the chains have not arrived.
-# Over the last 50 looks $\hat R$ of $\lvert\theta\rvert^2$ is {c}`r-length`, because all four are still rising together, and that of the test log loss is {c}`r-loss`, because they sit in different places of the posterior; 1.01 is asked for.
+# Over the last 50 networks of each chain $\hat R$ of the test log loss is {c}`r-loss`, because the four sit in different places of the posterior; 1.01 is asked for.
 # So what the table says is true of these 200 networks, and not yet of the posterior.
+#
+# Nor is the temperature quite 1. By page 9 the friction $C = \alpha/\varepsilon$ must have room for $\hat B$, and here it has not everywhere. In a weight along which the likelihood has the curvature $h$, $\hat B$ is about $\tfrac12\varepsilon\tfrac Nnh$ (page 5), so it is clipped where $h$ exceeds $2\alpha n/(\eta N) = 31$. By {eq}`eq-clipping` this adds {c}`heat` to the temperature of a weight on average, most of it in the stiff ones. With page 9's friction, three times the largest $\hat B$, nothing would be clipped, but the chain would crawl.
 
 # %% mystnb={"figure": {"caption": "Squared length of the weight vector, as a share of $d = 10{,}360$ (grey: 1), against the epoch: four chains at temperature one (pink) and four at temperature zero (gold).", "name": "fig-digits-length"}, "image": {"alt": "Four pink curves rise together from zero to the grey line at 1 within thirty epochs; four gold ones stay near zero."}} tags=["hide-input"]
-figure, axes = plt.subplots(figsize=(5.4, 3.0))
+figure, axes = plt.subplots(figsize=(4.6, 2.9))
 colours = {"sampled": COLOURS["SGHMC"], "trained": COLOURS["SGD with momentum"]}
-for name, run in runs.items():
+for name, positions in runs.items():
     epochs, colour = torch.arange(1, 121) / 4, colours.get(name, COLOURS["SGLD"])
-    axes.plot(epochs, run["length"], color=colour, lw=1)
-    axes.text(23, float(run["length"][-1].mean()) + 0.05, name, color=colour)
+    lengths = positions.square().mean(-1)
+    axes.plot(epochs, lengths, color=colour, lw=1)
+    axes.text(22, float(lengths[-1].mean()) + 0.05, name, color=colour)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
 axes.set(xlabel="epoch", ylabel=r"$|\theta|^2 / d$", ylim=(0, 1.2), xlim=(0, 30))
 plt.show()
 
 # %% tags=["hide-input"]
-lengths = runs["sampled"]["length"]
-losses = torch.tensor([[scores(p[None])[1] for p in look] for look in ours])
-r_length, r_loss = (
-    float(arviz.rhat(values.double().T.numpy())) for values in (lengths[70:], losses)
-)
+losses = torch.stack([scores(p)[1] for p in sampled]).view(50, 4).T
+lengths, generator = runs["sampled"].square().mean(-1), torch.Generator().manual_seed(1)
 check("length", lengths[-1].mean(), near(1, 0.03), because="other starts", digits=3)
-check("r-length", r_length, at_least(1.2), digits=2)
+r_loss = float(arviz.rhat(losses.double().numpy()))
 check("r-loss", r_loss, at_least(1.03), because="1.13 to 1.37 from other starts")
+rate, decay = 1.6e-4, 0.04
+variances = torch.stack(  # V̂ of a minibatch at every tenth look
+    [
+        posterior.gradient_and_noise_variance(look, generator, "diagonal")[1]
+        for look in runs["sampled"][70::10]
+    ]
+)
+excess = (rate * variances / 2 / decay - 1).clamp(min=0)  # of B̂/C over 1
+check("heat", excess.mean(), near(0.083, 0.03), because="other starts", digits=1)
 
 # %% [markdown]
 # ## What are samples for, then?
 #
-# For one good prediction from a given number of gradients, train a few networks apart and average them; {doc}`/book/practice/what_should_i_use` comes to the same end with five, and {doc}`/book/studies/mnist` with rates that fall, on 50,000 digits and over several seeds.
-# Samples are for the question how sure one may be. Page 1's average was less often fooled by letters than one trained network. Whether it beats several trained ones this page does not show; {doc}`/book/studies/uncertainty` measures it at full scale.
+# Ten starts, with the price in epochs of all networks together; *longer* means chains of five times as many steps:
+
+# %% tags=["hide-input"]
+columns = (("error", 100), ("log_loss", 1), ("letters", 100))
+rows = [
+    [
+        method.replace("5 times as long", "longer"),
+        str(epochs),
+        *(stored.cell(f"page 10, {method}", f"average.{x}", by) for x, by in columns),
+    ]
+    for name in labels
+    for epochs, method in labels[name].items()
+]
+show_table(["networks", "epochs", *heads], rows)
+
+# %% [markdown]
+# Samples are for doubt.
+# If all that you want is one good answer for each digit, train a few networks apart and average them: they err less, and their probabilities are better. {doc}`/book/practice/what_should_i_use` comes to the same end with five, and {doc}`/book/studies/mnist` with rates that fall, on 50,000 digits.
+# If the network will meet what it was not trained for, and a sure wrong answer is expensive, sample. More trained networks do not buy the same: twenty of them, in the third row, only come down to where the samples were for a fifth of the gradients.
+# It is not free. Two hundred networks have to be kept, and asked for each answer, where four would do, and the probabilities on digits are too modest.
+# And it is one network and one kind of stranger. {doc}`/book/studies/uncertainty` asks the same at full scale, of letters, clothes and turned digits, and there the samples do not always win.
 #
-# **To remember:** the average of mediocre networks is one good prediction, because they disagree where the data do not decide; a few that are independent are worth more than many that are alike.
+# **To remember:** for the answer, average a few trained networks; for the doubt, average many samples. Both averages live by disagreement, and samples disagree where the data leave the weights open.
 #
+# ## The whole story
+
+# %% tags=["hide-input"]
+show_scoreboard(10)
+
+# %% [markdown]
+# Follow the scoreboard from the top.
+# Metropolis and HMC are right because they reject, but to reject costs the energy of all the data. With minibatches nothing is rejected, and their noise has to be dealt with: small steps keep it down (SGLD), or it overheats (naive SGHMC), or friction balances it (SGHMC), provided that we know how much noise there is ($\hat B$).
+# The variance of the bowl, which is known exactly, shows each of these errors; this page shows what the last of the samplers is good for.
+#
+# Here the road of the tutorial ends. Pages 11 and 12 are an elective.
 # Three numbers of these samplers are still set by hand: the step size, the friction, and the length of a path between two samples.
 # {doc}`The next page </book/tutorial/no_u_turn>` lets a path decide for itself when it has gone far enough.
 #
 # ## Change it
 #
 # * In the visible cell of `kernels` leave out `, noise_estimate=OnlineNoise()`: the noise of the gradient comes on top of what is injected, and in {numref}`fig-digits-length` the pink curves end above the grey line.
-# * In the same cell set `temperature=0.0` to `temperature=0.1`, a cold posterior: the gold curves rise towards a tenth. What becomes of the rows of the trained networks?
-# * In the visible cell of the posterior set `manual_seed(0)` to `manual_seed(1)`, four other starts: all numbers of the table change. Which of the sentences below it stand?
+# * In the same cell set `temperature=0.0` to `temperature=0.1`, a cold posterior: the gold curves rise towards a tenth. What becomes of the second row of the table?
+# * There set `runs["trained"][-1]` to `runs["trained"][70:].flatten(0, 1)`: the second row is then the average of two hundred networks of the optimiser, and hardly better than that of four, because one and the next are nearly the same.
 #
 # ## Exercises
 #
@@ -367,8 +456,8 @@ check(
 # :label: ex-digits-sgld
 #
 # **Predict, then run.** ★★
-# Page 6's sampler on this posterior: import `SGLD` from `sgmc.kernels`, and add `"SGLD": SGLD(4e-4)` to `kernels`. Where will $\lvert\theta\rvert^2/d$ be after 480 steps? The prior alone would bring it to $1 - e^{-2\cdot480\,\eta}$.
-# Then double the step, and double it again. What becomes of the average?
+# Page 6's sampler on this posterior: import `SGLD` from `sgmc.kernels`, and add `"SGLD": SGLD(4e-4)` to `kernels`. Where in {numref}`fig-digits-length` will $\lvert\theta\rvert^2/d$ be after 480 steps? The prior alone would bring it to $1 - e^{-2\cdot480\,\eta}$.
+# Then double the step, and double it again, with `runs["SGLD"]` in the place of `runs["sampled"]`. What becomes of the average?
 # ```
 #
 # ```{solution} ex-digits-sgld

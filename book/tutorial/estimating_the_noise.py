@@ -361,7 +361,7 @@ for name, keep in kinds.items():
     centred = along[name] - along[name].mean((0, 1))
     of_chains = (centred**2).mean(0) / posterior
     found[name] = of_chains.mean(0), of_chains.std(0) / len(start) ** 0.5
-figure, axes = plt.subplots(figsize=(5.8, 3.6))
+figure, axes = plt.subplots(figsize=(5.4, 3.6))
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)
 for shift, (name, line, mark) in zip(
     (-0.12, 0, 0.12),

@@ -9,7 +9,7 @@
 # # The three figures of Chen et al. (2014)
 #
 # ```{div} page-head
-# Optional · 20 minutes to read, 10 to play · Running: about 8 seconds
+# Optional · 21 minutes to read, 10 to play · Running: about 8 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

@@ -470,7 +470,7 @@ check(
 
 # %% mystnb={"figure": {"caption": "Friction in the bowl, $\\varepsilon = 0.1$. Above: 200 steps from $(3, 0)$, with the noise of SGHMC (thin) and without any (thick). Below: gradients for an independent $\\theta^2$ against the friction, exact (line) and by {eq}`eq-friction-cost` (dotted); the dot marks $C = \\sqrt a$.", "name": "fig-how-much-friction"}, "image": {"alt": "Three panels with a thick curve and a thin irregular one: a spiral of many turns for the friction 0.1, one that runs into the centre within a turn for 1, and one that falls to the axis and creeps along it for 5. Below them a curve like a U, lowest at friction 1."}} tags=["hide-input"]
 figure, panels = plt.subplot_mosaic(
-    [["0.1", "1", "5"], 3 * ["cost"]], figsize=(6.4, 5.2), height_ratios=(1, 1.1)
+    [["0.1", "1", "5"], 3 * ["cost"]], figsize=(5.4, 4.9), height_ratios=(1, 1.3)
 )
 generator.manual_seed(4)
 for name in ("0.1", "1", "5"):
@@ -519,7 +519,7 @@ check(
 #
 # * In the cell of `mean_energy` set the third line's `mean_energy(0.5, 0.2)` to `mean_energy(0.5, 0.4)`, twice the truth: in {numref}`fig-sghmc-energy` that line falls to 0.6.
 # * In the visible cell of the two rows set `0.1, 0.5, noise_estimate` to `0.1, 3.0, noise_estimate`, six times the friction: with $\hat B = 0$ the temperature is only $1 + 0.2/3 = 1.07$, and in {numref}`fig-sghmc-well` the dotted line nearly joins the other.
-# * In `sghmc_step` set `gradient(theta) + friction * r` to `gradient(theta)`: nothing takes the noise out any more, the dotted line of {numref}`fig-sghmc-energy` climbs out of its frame, and the thick paths of {numref}`fig-how-much-friction` are circles.
+# * In `sghmc_step` set `gradient(theta) + friction * r` to `gradient(theta)`: nothing takes the noise out any more, all lines of {numref}`fig-sghmc-energy` climb, the dotted one out of its frame, and the thick paths of {numref}`fig-how-much-friction` are circles.
 #
 # ## Exercises
 #

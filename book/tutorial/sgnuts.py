@@ -9,7 +9,7 @@
 # # SGNUTS: an error found and corrected
 #
 # ```{div} page-head
-# Page 12 of 12 · 45 minutes to read, 15 to play · Running: about 12 seconds
+# Page 12 of 12 · 44 minutes to read, 15 to play · Running: about 12 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```

@@ -144,6 +144,29 @@ def area_under_roc(inside: Tensor, outside: Tensor) -> float:
     return float((below + not_above).double().mean() / (2 * len(ordered)))
 
 
+def answered(inside: Tensor, outside: Tensor, share: float = 0.8) -> float:
+    """Compute the share of examples from ``outside`` that are answered where a share of
+    those from ``inside`` is: a prediction is given if its largest probability is at
+    least a threshold, which that share reaches.
+
+    Args:
+        inside: probabilities ``(n, classes)``, such as those of digits.
+        outside: probabilities ``(m, classes)``, such as those of letters.
+        share: of ``inside``, between 0 and 1.
+
+    Example:
+        >>> inside = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+        >>> answered(inside, torch.tensor([[0.7, 0.3], [0.15, 0.85]]), share=0.5)
+        0.5
+    """
+    check_probabilities("inside", inside, "n", "classes")
+    check_probabilities("outside", outside, "m", "classes")
+    if not (is_number(share) and 0 < share < 1):
+        raise ValueError(f"share must be between 0 and 1, but it is {share!r}")
+    sure, others = (each.double().max(-1).values for each in (inside, outside))
+    return float((others >= sure.quantile(1 - share)).double().mean())
+
+
 def rejection_curve(
     probabilities: Tensor, targets: Tensor, shares: Sequence[float]
 ) -> list[float]:

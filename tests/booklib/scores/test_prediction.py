@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from booklib.scores.prediction import (
+    answered,
     area_under_roc,
     brier_score,
     error_rate,
@@ -132,6 +133,17 @@ def test_area_under_roc_counts_pairs(generator):
     expected = ((pairs > 0).double() + 0.5 * (pairs == 0)).mean()
     assert abs(area_under_roc(inside, outside) - float(expected)) < 1e-12
     assert area_under_roc(inside, inside) == 0.5
+
+
+def test_what_is_at_least_as_sure_as_a_share_of_the_known_is_answered():
+    """The threshold is the confidence of the second of six, 0.6."""
+    inside = torch.tensor([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    outside = torch.tensor([0.55, 0.59, 0.61, 0.75, 0.95])
+    both = [torch.stack([p, 1 - p], -1).double() for p in (inside, outside)]
+    assert answered(*both, 0.8) == 3 / 5
+    assert answered(both[0], both[0].flip(-1), 0.8) == 5 / 6
+    with pytest.raises(ValueError, match="share must be between 0 and 1"):
+        answered(*both, 1.0)
 
 
 def test_rejection_drops_the_least_sure(generator):
