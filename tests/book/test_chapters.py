@@ -20,7 +20,6 @@ PAGES = (
 )  # of a form of their own
 WITHOUT_CODE_TO_WRITE = (
     "splittings",
-    "choosing_the_estimate",
     "warm_up",
     "sgnuts_measured",
     "trajectories",

@@ -84,6 +84,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(1 - step_size * friction) * (new - old)",
         "(new - old)",
     ),
+    "choosing_the_estimate": (
+        {"proportion-mean", "alike-mean"},
+        "(r**2).mean(-1, keepdim=True) - 1",
+        "(r**2).mean(-1, keepdim=True) - 1.1",
+    ),
     "noise_that_is_not_gaussian": (
         {"order-formula", "follows-left", "follows-right"},
         "0.5 * torch.cat([torch.zeros(1).double(), uphill]) - 0.5 * both",
