@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 45 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 46 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data

@@ -910,7 +910,7 @@ claim(
 # %% [markdown]
 # **In small this lead shrinks, or is gone.** On letters SGHMC's average is 0.05 ahead of the path average at most; over ten seeds, which are not stored, it was from 0.033 behind to 0.008 ahead.
 # With fifteen times fewer digits SGHMC's networks disagree about digits too.
-# But in {doc}`/book/tutorial/digits`, with another network and another prior, its average is the more careful one on letters with 4,000 digits.
+# But in {doc}`/book/tutorial/bayesian_learning`, with another network and another prior, its average is the more careful one on letters with 4,000 digits.
 # Test on your own data before you pay for samples.
 #
 # | where | do samples help? | how sure |

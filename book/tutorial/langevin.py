@@ -329,8 +329,8 @@ check(
 #
 # For a posterior of $N$ examples, $V$ is of the order of $N^2/n$ and the curvature of the order of $N$.
 # To keep $\tfrac12\eta V$ small, the step must be small against $n/N^2$. The chain forgets where it was in about $1/(\eta a)$ steps, which is then more than $N/n$, and each reads $n$ examples.
-# So with the plain gradient, and up to a constant, one independent sample costs **at least one pass over the data**, whatever the size of the minibatch.
-# SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
+# So with the plain gradient, and up to a constant, the bias times the passes over the data for one independent sample is 1, whatever the size of the minibatch: **one pass at a bias of a hundred per cent**, a hundred passes at one per cent.
+# At the same accuracy SGLD does not beat the data set, unless it has gradients with less noise {cite:p}`brosse2018,nemeth2021`.
 # In numbers: page 5's regression has $V \approx 200a$. For a bias of one per cent $\tfrac12\eta V = 0.01$, so $\eta a = 10^{-4}$, and an independent $\theta^2$ takes $1/(\eta a) = 10{,}000$ gradients of 50 examples: fifty times the data.
 # And it is a random walk, which needs of the order of $k^2$ steps to cross a ridge that is $k$ times as long as it is wide.
 #
