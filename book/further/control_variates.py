@@ -1,0 +1,428 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # Less noise: control variates
+#
+# ```{div} page-head
+# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 4 seconds
+# ```
+#
+# ```{index} ! control variate, ! SVRG, ! heavy tails, ! tail exponent
+# ```
+
+# %%
+import torch
+
+from booklib.page.claims import check, near
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+
+from booklib.page.claims import at_most, at_most_errors
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.prices import NOISE, ONE, SHARE, at_one_per_cent, price_of
+from booklib.page.tables import show_table
+from sgmc.models import control_variates
+from sgmc.posteriors import LinearRegression
+from sgmc.splittings import flows, langevin_chain, linear_chain
+
+use_style()
+play()  # a claim that fails now shows ✗, and the page goes on
+
+# %% [markdown]
+# The gradient of all the data at the mode costs one pass, once.
+# What if a minibatch had to say only how far the gradient has changed since?
+#
+# Then it is exact at the mode and nearly exact close by: in the example below an independent sample, with a variance right to one per cent, costs half a pass over the data in place of a hundred.
+# The noise that is left grows with the distance from the mode ({numref}`fig-control`, above).
+# At small steps that does no harm. At large ones it gives the samples the tail of a power law, out of a hundred examples and Gaussian noise (below).
+#
+# The example is a linear regression with $N = 1{,}000$, four inputs, errors of variance 1 and a flat prior; minibatches of $n = 10$ are drawn with replacement.
+
+# %%
+N, d, n = 1_000, 4, 10
+generator = torch.Generator().manual_seed(0)
+double = {"generator": generator, "dtype": torch.float64}
+inputs = torch.randn(N, d, **double)
+targets = inputs.sum(1) + torch.randn(N, **double)
+mode = torch.linalg.lstsq(inputs, targets[:, None]).solution.T  # (1, d)
+
+
+def example_gradients(theta, minibatch):
+    """The gradients (chains, n, d) of single examples at theta (chains, d)."""
+    x, y = inputs[minibatch], targets[minibatch]
+    return x * ((x * theta[:, None]).sum(-1) - y)[..., None]
+
+
+at_mode = example_gradients(mode, torch.arange(N)[None]).sum(1)  # one pass, once
+
+
+def control_variate_gradient(theta, minibatch):
+    """A gradient (chains, d) that has no noise where theta is the mode."""
+    change = example_gradients(theta, minibatch) - example_gradients(mode, minibatch)
+    return at_mode + N / n * change.sum(1)
+
+
+# %% tags=["hide-input"]
+def traces(x, y, distances):
+    """The traces of V of the two gradients over that of the curvature, exact, averaged
+    over 100 positions at each distance from the mode: (distances, 2)."""
+    best = torch.linalg.lstsq(x, y[:, None]).solution[:, 0]
+    root = torch.linalg.cholesky(torch.linalg.inv(x.T @ x))
+    directions = torch.randn(100, d, **double) @ root.T
+    scale = len(x) ** 2 / n / (x * x).sum()
+    found = []
+    for distance in distances:
+        change = x * (distance * directions @ x.T)[..., None]
+        plain = change + x * (x @ best - y)[:, None]
+        covariances = [g.var(1, correction=0).sum(1).mean() for g in (plain, change)]
+        found.append(scale * torch.stack(covariances))
+    return torch.stack(found)
+
+
+distances = torch.logspace(-1, 2, 13)
+noise = traces(inputs, targets, distances)
+quantiles = torch.special.ndtri((torch.arange(100).double() + 0.5) / 100)
+stretches = 1 - 0.6 * quantiles**2
+delta, kept = torch.zeros(100_000, dtype=torch.float64), []  # in units of 1/√N
+for step in range(1, 181):
+    chosen = torch.randint(100, delta.shape, generator=generator)
+    delta = stretches[chosen] * delta
+    delta += (2 * 0.6) ** 0.5 * torch.randn(len(delta), **double)
+    if step > 60 and step % 30 == 0:
+        kept.append(delta.clone())
+tail = torch.cat(kept).abs().sort(descending=True).values
+share = torch.arange(1, len(tail) + 1) / len(tail)
+largest = tail[:1_001]
+hill = 1 / float((largest[:-1] / largest[-1]).log().mean())
+
+# %% mystnb={"figure": {"caption": "Above: trace of the noise covariance over the trace of the curvature, at a distance from the mode in posterior standard deviations; exact, averaged over a hundred directions. Below: one input, a hundred examples, minibatches of one, SGLD with control variates at $N\\eta = 0.6$: the share of 400,000 samples farther than $t$ from the mode (line), a straight line along the largest thousand (dashed), and a Gaussian of the same variance (grey).", "name": "fig-control"}, "image": {"alt": "Above, on logarithmic axes, a line that is flat at 100 and bends upwards beyond a distance of ten, and a line that rises with slope two from 0.005 at a distance of 0.1 to meet the first at a hundred. Below, a line that bends into a straight fall along a dashed line, far above a grey curve that drops steeply."}} tags=["hide-input"]
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 6.0))
+top.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
+for values, name, colour in zip(
+    noise.T, ("plain", "control variate"), ("naive SGHMC", "SGLD"), strict=True
+):
+    top.loglog(distances, values, color=COLOURS[colour], label=name)
+top.set(xlabel="distance from the mode", ylabel=r"tr $V$ / tr $A$")
+top.legend(loc="lower right")
+bottom.loglog(tail, share, color=COLOURS["SGLD"], label="samples")
+line = share[1_000] * (largest / largest[-1]) ** -hill
+bottom.loglog(largest, line, "--", color="black", label="straight line")
+spread = float((2 * 0.6 / (1 - stretches.square().mean())) ** 0.5)
+places = torch.linspace(0.3, 4.3 * spread, 200)
+gaussian = torch.erfc(places / spread / 2**0.5)
+bottom.loglog(places, gaussian, color=TRUTH, label="Gaussian")
+bottom.set(xlabel=r"$t\,\sqrt{N}$", ylabel=r"$P(|\delta| > t)$")
+bottom.set(xlim=(0.3, None), ylim=(1e-6, 1.5))
+bottom.legend(loc="lower left")
+plt.show()
+
+# %% [markdown]
+# *Before you read on: the samples below have a finite variance. Which is the first whole power of $\lvert\delta\rvert$ whose mean is infinite?*
+#
+# ## From $N^2/n$ to $N/n$
+#
+# Let $g_i(\theta) = -\nabla\log p(x_i \mid \theta)$ be the gradient of an example, and $\theta^*$ the mode.
+# The {term}`control variate` of $g_i(\theta)$ is the same example's $g_i(\theta^*)$, whose sum over all examples we know:
+#
+# $$
+# \begin{aligned}
+# \nabla\tilde U(\theta) = -\nabla\log p(\theta) &+ \sum_{i=1}^Ng_i(\theta^*) \\
+# &+ \frac Nn\sum_{i \in S}\bigl(g_i(\theta) - g_i(\theta^*)\bigr).
+# \end{aligned}
+# $$ (eq-control)
+#
+# It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences over the examples.
+# The differences are about $\nabla g_i(\theta^*)(\theta - \theta^*)$, so $V$ grows with the square of the distance.
+# But a posterior has a width of the order of $1/\sqrt N$, and within it the differences have a covariance of the order of $1/N$:
+#
+# $$
+# V \sim \frac{N^2}n \quad\text{becomes}\quad V \sim \frac{N^2}n\cdot\frac1N = \frac Nn.
+# $$ (eq-control-order)
+#
+# For the regression we can say more. There the differences are $x_ix_i^\top\delta$ with $\delta = \theta - \theta^*$.
+# If the inputs are $N(0, I)$, the curvature is $A \approx NI$ and the posterior $\delta \sim N(0, \frac1NI)$.
+# Then $\operatorname{Cov}(xx^\top\delta) = \lvert\delta\rvert^2I + \delta\delta^\top$ is $\frac{d + 1}NI$ on average, where a plain gradient at the mode has $I$. So on average over the posterior
+#
+# $$
+# V \approx \frac{d + 1}n\,A,
+# $$ (eq-control-noise)
+#
+# which is $\frac{d + 1}N$ of the plain noise. At one posterior standard deviation this ratio is {c}`ratio` in the data, and with sixteen times the data it is {c}`ratio-many` times smaller.
+# Here is what it does to the variance of SGLD at the step $\eta = 0.05/N$:
+
+# %%
+minibatches = torch.randint(N, (400, 200, n), generator=generator)
+noises = torch.randn(400, 200, d, **double)
+step_size, runs = 0.05 / N, {}
+for name, bound in (("plain", near(3.8, 0.4)), ("control", near(1.04, 0.03))):
+    theta, squares = mode.expand(200, d), []
+    for minibatch, xi in zip(minibatches, noises, strict=True):
+        if name == "control":
+            gradient = control_variate_gradient(theta, minibatch)
+        else:
+            gradient = N / n * example_gradients(theta, minibatch).sum(1)
+        theta = theta - step_size * gradient + (2 * step_size) ** 0.5 * xi
+        squares.append(N * (theta - mode).square().mean(1))
+    runs[name] = torch.stack(squares[100:]).mean(0)
+    check(name, runs[name].mean(), bound, because="{eq}`eq-regression-balance`")
+
+# %% tags=["hide-input"]
+check("ratio", noise[4, 1] / noise[4, 0], near(0.005, 0.0005), kind="exact", digits=2)
+more = torch.randn(16 * N, d, **double)
+with_more = traces(more, more.sum(1) + torch.randn(16 * N, **double), [1.0])[0]
+times_smaller = noise[4, 1] / noise[4, 0] * with_more[0] / with_more[1]
+check("ratio-many", times_smaller, near(16, 1), kind="exact", digits=3)
+A, identity = inputs.T @ inputs, torch.eye(d, dtype=torch.float64)
+R = inputs[:, :, None] * inputs[:, None, :]
+spread = N / n * torch.einsum("nij,nkl->ikjl", R - R.mean(0), R - R.mean(0))
+moved = identity - step_size * A
+moves = torch.kron(moved, moved) + step_size**2 * spread.reshape(d * d, d * d)
+plain = example_gradients(mode, torch.arange(N)[None])[0]
+away = []
+for name, at in (("plain", N**2 / n * torch.cov(plain.T, correction=0)), ("control", 0)):
+    added = (2 * step_size * identity + step_size**2 * at).reshape(d * d)
+    exact = torch.linalg.solve(torch.eye(d * d).double() - moves, added)
+    gap = runs[name].mean() - N * exact.reshape(d, d).diagonal().mean()
+    away.append(float(gap.abs() / runs[name].std()) * 200**0.5)
+says = "Distance of the two variances from the exact balance, in standard errors"
+check("balance", max(away), at_most_errors(), because="200 chains", says=says)
+posterior = control_variates(
+    LinearRegression(inputs, targets, batch_size=n, prior_std=1e6), mode[0]
+)
+theta = mode + 0.1 * torch.randn(3, d, **double)
+few = torch.randint(N, (3, n), generator=generator)
+gap = posterior.gradient_given(theta, few) - control_variate_gradient(theta, few)
+says = "The package's `control_variates` and the gradient of this page differ by"
+check("package", gap.abs().max(), at_most(1e-6), kind="exact", says=says)
+
+# %% [markdown]
+# In units of the posterior's variance it is {c}`plain` with the plain gradient, and {c}`control` with the control variate.
+# The package makes such a posterior in one line, `control_variates(posterior, mode[0])`. The price is the search for the mode, and either $Nd$ numbers of memory or a second gradient of each example that is read.
+#
+# ## Where the law of the price changes
+#
+# By {prf:ref}`thm-price` excess × passes $= \frac nN\cdot\frac Va$ plus a term of the step. With fresh plain minibatches that is 1. With {eq}`eq-control-noise` it is $\frac{d + 1}N$, or, counted in examples in place of passes,
+#
+# $$
+# \text{excess of the variance} \times \text{examples read for an independent sample} = d + 1,
+# $$ (eq-control-price)
+#
+# *however many data there are*. One per cent costs $100\,(d + 1)$ examples, and one pass for the mode.
+# {cite:t}`baker2019` prove for smooth, strongly log-concave posteriors that the cost at a given accuracy does not depend on $N$, and {cite:t}`nagapetyan2017` that without control variates it is of the order of $N$.
+#
+# The price board (curvature 1, $N/n = 100$, excess 1 %), with the noise held at its average, $V = (d + 1)/n = 0.5$, and for SGHMC the palindromic step of {doc}`/book/tutorial/sgnuts`, which has no error of its own here:
+
+# %% tags=["hide-input"]
+calm = (d + 1) / n
+ways = {
+    "plain, SGLD": lambda size: price_of(langevin_chain(ONE, size, NOISE)),
+    "control, SGLD": lambda size: price_of(langevin_chain(ONE, size, calm)),
+}
+for friction in (0.5, 1.5, 5.0):
+    ways[f"control, SGHMC, C = {friction:g}"] = lambda size, friction=friction: (
+        price_of(linear_chain(flows.palindromic(size, friction), ONE, calm))
+    )
+rows, prices = [], {}
+for name, price in ways.items():
+    low, high = 1e-6, 1.9
+    for _ in range(50):
+        middle = (low * high) ** 0.5
+        fits = price(middle).excess <= 0.01
+        low, high = (middle, high) if fits else (low, middle)
+    board = price(low)
+    prices[name] = SHARE * board.steps, SHARE * board.steps_of_square
+    rows.append([name, f"{low:.4f}", *[f"{passes:.2f}" for passes in prices[name]]])
+heads = ["B̂ = 0", "ε, or η of SGLD", "passes for a θ", "passes for a θ²"]
+show_table(heads, rows)
+best = prices["control, SGHMC, C = 5"]
+check("board-theta", best[0], near(0.5, 0.01), kind="exact", digits=2)
+check("board-square", best[1], near(0.26, 0.01), kind="exact", digits=2)
+only = prices["control, SGLD"][0]
+check("board-sgld", only, near(1.5, 0.02), kind="exact", digits=2)
+
+# %% [markdown]
+# A $\theta$ costs SGHMC {c}`board-theta` passes at any friction, and a $\theta^2$ {c}`board-square` at $C = 5$. SGLD needs {c}`board-sgld`: one of them is for its own error of the step, which is now the larger one.
+#
+# Where the mode is not known, *SVRG* takes the place where the chain was some steps ago as the reference, and renews it with a pass now and then ({cite:t}`johnson2013` for optimisation, {cite:t}`dubey2016` for Langevin).
+# A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. It does not help where the posterior has many modes far apart, as that of a network has.
+#
+# ## What multiplies has heavy tails
+#
+# Take one input and minibatches of one, and follow the distance $\delta$ from the mode. A step of SGLD with the gradient {eq}`eq-control` is
+#
+# $$
+# \delta' = (1 - \eta Nx_i^2)\,\delta + \xi, \qquad \xi \sim N(0, 2\eta),
+# $$ (eq-control-contraction)
+#
+# with a random $i$. The noise of the minibatch no longer adds, it multiplies.
+# Mostly the factor shrinks $\delta$. Now and then $x_i$ is large, the factor stretches $\delta$, and a few such steps in a row throw the chain far out.
+#
+# ```{prf:theorem} Moments of random contractions
+# :label: thm-contractions-short
+#
+# Let $F = 1 - \eta Nx_i^2$ and $E\log\lvert F\rvert < 0$. There is one stationary distribution. Its moment $E\lvert\delta\rvert^p$, $p \ge 1$, is finite if and only if $E\lvert F\rvert^p < 1$.
+# ```
+#
+# The proof ({prf:ref}`thm-contractions`) is short in one direction: $\xi$ is independent and symmetric, so it makes $E\lvert\delta'\rvert^p$ larger than $E\lvert F\rvert^pE\lvert\delta\rvert^p$; if the moment is finite, both sides have the same $E\lvert\delta\rvert^p$, and $E\lvert F\rvert^p < 1$.
+#
+# If $\lvert F\rvert > 1$ can happen, $E\lvert F\rvert^p$ exceeds one for large $p$, however small the chance. As $\log E\lvert F\rvert^p$ is convex in $p$, zero at $p = 0$ and falling there, there is exactly one positive *tail exponent* $\kappa$ with
+#
+# $$
+# E\lvert F\rvert^\kappa = 1.
+# $$ (eq-control-kappa)
+#
+# {cite:t}`kesten1973` and {cite:t}`goldie1991` show that $P(\lvert\delta\rvert > t)$ falls as $t^{-\kappa}$ (unless all $\log\lvert F\rvert$ are multiples of one number).
+# For a hundred inputs, the quantiles of $N(0, 1)$:
+
+
+# %%
+def tail_exponent(factors):
+    """κ with E|F|^κ = 1 by bisection, if E log|F| < 0 and some |F| > 1."""
+    low, high = 0.0, 1.0
+    while (factors.abs() ** high).mean() < 1:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = (factors.abs() ** middle).mean() < 1
+        low, high = (middle, high) if inside else (low, middle)
+    return high
+
+
+x = torch.special.ndtri((torch.arange(100).double() + 0.5) / 100)
+factors = 1 - 0.6 * x**2  # F of every example, at η = 0.6/N
+check("kappa", tail_exponent(factors), near(2.69, 0.01), kind="exact", digits=3)
+
+# %% tags=["hide-input"]
+why = "other seeds spread by 0.09, and a power law sets in slowly"
+check("hill", hill, near(2.69, 0.5), because=why)
+squares, fourths = x.square().mean(), (x**4).mean()
+check("no-variance", 2 * squares / fourths, kind="exact", digits=2)
+at_limit = tail_exponent(1 - 2 * squares / fourths * x**2)
+says = "κ at the step beyond which the variance is infinite, 2a/(a² + w)"
+check("two", at_limit, near(2, 1e-6), kind="exact", says=says)
+check("linear", 2 / squares, kind="exact", digits=3)
+check("no-stretch", 2 / x.square().max(), kind="exact", digits=2)
+
+# %% [markdown]
+# At $N\eta = 0.6$ the exponent is {c}`kappa`, and the straight line of {numref}`fig-control` has {c}`hill`.
+# So the variance is finite, and the third moment is not: this answers the guess. The fourth is infinite, too, so the *estimate* of the variance has no standard error that means anything.
+# Beyond $N\eta = $ {c}`no-variance` there is no variance, although a linear chain with the average curvature is stable up to {c}`linear`. Below {c}`no-stretch` no factor exceeds one, and all moments are finite.
+# Without control variates the same factors are at work beside an additive noise; {cite:t}`gurbuzbalaban2021` and {cite:t}`hodgkinson2021` find such tails in stochastic gradient descent, whose steps are larger.
+#
+# ## Other ways round the noise
+#
+# *Bounds for underdamped chains.* With exact gradients and a smooth, strongly concave log density, {cite:t}`cheng2018` reach a Wasserstein distance $\epsilon$ in $O(\sqrt d/\epsilon)$ steps with momentum, where $O(d/\epsilon^2)$ was known without. {cite:t}`chatterji2018` bound the same chain with control variates, and SVRG and SAGA for Langevin.
+#
+# *Piecewise deterministic processes.* The zig-zag process of {cite:t}`bierkens2019` moves in straight lines and turns at random times, which it can draw from subsamples without a bias; with control variates its cost for an independent sample does not depend on $N$ either. It needs bounds on the gradients of the examples. {cite:t}`fearnhead2024` replace the bounds by steps, which brings a bias back.
+#
+# *Microcanonical dynamics* holds the size of the momentum fixed, so noise cannot heat it. {cite:t}`sommer2026` find that minibatches bias it nonetheless where the noise differs between directions, and precondition with the shape of the noise: they rescale by the matrix $V$ where SGHMC subtracts $\hat B = \tfrac12\varepsilon\hat V$.
+#
+# **To remember:** noise that vanishes at the mode multiplies, and what multiplies has heavy tails.
+#
+# ## Change it
+#
+# * In the first visible cell of code set `N, d, n = 1_000, 4, 10` to `N, d, n = 1_000, 4, 100`: both noises fall to a tenth. The variance with the plain gradient comes down to about 1.3, and with the control variate hardly moves, because now nearly all of the excess is the error of the step.
+# * In the same cell set `example_gradients(theta, minibatch) - example_gradients(mode, minibatch)` to `example_gradients(theta, minibatch) - 0.5 * example_gradients(mode, minibatch)`: the estimate stays unbiased, because `at_mode` is zero, but a quarter of the plain noise comes back.
+# * In the visible cell of $\kappa$ set `0.6 * x**2` to `0.4 * x**2`: the exponent is 7, and only moments from the seventh on are infinite.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-how-far-square
+#
+# ★ In {eq}`eq-control-contraction` let the minibatches have $n$ examples, drawn with replacement, and let $a = N\overline{x^2}$ be the curvature and $w = N^2\operatorname{Var}(x^2)/n$ the variance of what a minibatch sees of it. For which steps is the variance finite, and what is it?
+# ```
+#
+# ```{solution} ex-how-far-square
+# :class: dropdown
+#
+# $E F^2 = (1 - \eta a)^2 + \eta^2w < 1$ if and only if $\eta < 2a/(a^2 + w)$. Then $E\delta^2 = \frac{2\eta}{1 - EF^2} = \frac1{a - \frac12\eta(a^2 + w)}$. With constant noise $w$ would be zero, and the limit $2/a$.
+# ```
+
+# %% tags=["hide-input"]
+pairs = 1 - 0.6 * (x[:, None] ** 2 + x**2) / 2  # all minibatches of two, Nη = 0.6
+formula = (1 - 0.6 * squares) ** 2 + 0.36 * (fourths - squares**2) / 2
+says = "E F² over all minibatches of two differs from the solution's formula by"
+gap = (pairs.square().mean() - formula).abs()
+check("pairs", gap, at_most(1e-12), kind="exact", says=says)
+
+# %% [markdown]
+# ```{exercise}
+# :label: ex-control-stale
+#
+# ★★ *A stale reference.* SGLD with a small step $\eta$ samples a direction of curvature $a$, and its reference is the place where it was at the last renewal, every $m$ steps.
+# How large is the noise on average, in units of that with the mode as the reference? What does renewing add to the price of an independent $\theta$? Is it worth it?
+# ```
+#
+# ```{solution} ex-control-stale
+# :class: dropdown
+#
+# $V$ is in proportion to $E(\theta_t - \theta_{t-k})^2 = 2\sigma^2(1 - \rho_k)$, $k$ steps after a renewal, and with the mode to $\sigma^2$. With $\rho_k = (1 - \eta a)^k$ the average over a period is $2(1 - \bar\rho)$, $\bar\rho = \frac{1 - (1 - \eta a)^m}{m\eta a}$.
+# Never renewed ($m \to \infty$) it is 2.
+# To come down to 1, as with the mode, takes $\bar\rho = \tfrac12$, so $m\eta a \approx 1.6$. An independent $\theta$ takes $2/(\eta a)$ steps, hence $2/(m\eta a) \approx 1.3$ passes for renewing alone. That is more than twice the whole price of 0.5 with the mode, and more than doubling the noise would cost: not worth it.
+# ```
+
+# %% tags=["hide-input"]
+moves = langevin_chain(ONE, 0.02, 0.0)
+rho = moves.autocorrelation(torch.ones(1), 80)[:80]  # m η a = 1.6
+check(
+    "stale",
+    2 * (1 - rho.mean()),
+    near(1, 0.02),
+    kind="exact",
+    says="Average noise with a reference renewed every 80 steps, η = 0.02, a = 1",
+)
+
+# %% [markdown]
+# ````{exercise}
+# :label: ex-how-far-yourself
+#
+# ★★ **Write it yourself.** Estimate the tail exponent from samples alone. If $P(\lvert\delta\rvert > t) = ct^{-\kappa}$ beyond some $t_0$, what is the distribution of $\log(\lvert\delta\rvert/t_0)$ given $\lvert\delta\rvert > t_0$, and what is its mean?
+#
+# ```python
+# def exponent_of(samples, k):
+#     """κ from the k largest of samples (num_samples,), above the next one."""
+#     ...
+# ```
+#
+# What does it return for samples of $N(0, 1)$, as $k$ grows smaller?
+# ````
+#
+# ````{solution} ex-how-far-yourself
+# :class: dropdown
+#
+# $P(\log(\lvert\delta\rvert/t_0) > s) = e^{-\kappa s}$: exponential, with the mean $1/\kappa$. Its inverse is *Hill's estimator*:
+#
+# ```python
+# def exponent_of(samples, k):
+#     largest = samples.abs().topk(k + 1).values
+#     return float(1 / (largest[:-1] / largest[-1]).log().mean())
+# ```
+#
+# For a Gaussian, whose tail falls faster than any power, it grows without end, as $t_0^2$.
+# ````
+
+
+# %% tags=["hide-input"]
+def exponent_of(samples, k):
+    largest = samples.abs().topk(k + 1).values
+    return float(1 / (largest[:-1] / largest[-1]).log().mean())
+
+
+exact = torch.rand(100_000, **double) ** (-1 / 3)  # P(δ > t) = t⁻³ for t > 1
+why = "κ = 3; a standard error of 3/√10,000"
+check("written", exponent_of(exact, 10_000), near(3, 0.2), because=why, says=(
+    "The solution's estimate from 100,000 samples whose tail exponent is 3"
+))
+
+# %% [markdown]
+# ## Further reading
+#
+# {cite:t}`baker2019` have control variates for SGLD, {cite:t}`brosse2018` compare them with plain SGLD and with gradient descent, and {cite:t}`nemeth2021` review both. {cite:t}`goldie1991` is the theory of such tails.
