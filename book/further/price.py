@@ -366,7 +366,7 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 # There the noise of the minibatches grows faster than the steps shrink it, and the chain has no stationary distribution with a finite variance, although with all the data it would be stable up to {c}`regression-limit`.
 #
 # It is accuracy that costs.
-# What minibatches save is the way from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that control variates can make it so; {doc}`/book/further/choosing_the_estimate` has them, and the noise estimate, which is the other way out.
+# What minibatches save is the way from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
 #
 # **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes.
 #

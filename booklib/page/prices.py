@@ -162,7 +162,7 @@ def _ordered(sweeps: bool) -> Callable[[float, float], Price]:
 
 
 def _control_variates(step_size: float, friction: float) -> Price:
-    # The noise of a plain minibatch times d/N; here d = 50 and N = 10,000.
+    # The noise of a plain minibatch times (d + 1)/N; here d = 4 and N = 1,000.
     return price_of(sghmc_chain(ONE, step_size, friction, NOISE / 200))
 
 

@@ -99,6 +99,16 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "step, decay / step, 1.0, step / 2",
         "step, decay, 1.0, step / 2",
     ),
+    "control_variates": (
+        {"plain", "control", "kappa"},
+        "N / n * change.sum(1)",
+        "n / N * change.sum(1)",
+    ),
+    "minibatch_metropolis": (
+        {"naive-rejected", "amagold"},
+        "work = work - gradient * moved",
+        "work = work + gradient * moved",
+    ),
 }
 
 OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
