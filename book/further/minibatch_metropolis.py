@@ -9,7 +9,7 @@
 # # Can rejections correct it?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 37 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! AMAGOLD, ! Metropolis correction with minibatches, ! austerity, ! acceptance; with minibatches
@@ -156,7 +156,7 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
-# *A step, given its minibatch.* Let $p_\omega(r' \mid \theta, r)$ be the density of the new momentum, which determines the new position. The proof of {prf:ref}`thm-reversal-short`, line by line with $\nabla\tilde U(y; \omega)$ for the gradient and $2C\varepsilon$ for the variance of the noise, gives
+# *A step, given its minibatch.* Let $p_\omega(r' \mid \theta, r)$ be the density of the new momentum, which determines the new position. The proof of {prf:ref}`thm-reversal-short`, with the minibatch gradient and the variance $2C\varepsilon$ of all noise, gives
 #
 # $$
 # \begin{aligned}
@@ -165,7 +165,7 @@ plt.show()
 # \end{aligned}
 # $$ (eq-amagold-step)
 #
-# On the right is the step from $(\theta', -r')$ back to $(\theta, -r)$: it has the same $y$, and it uses the same minibatch.
+# On the right is the step backwards: it has the same $y$, and it uses the same minibatch.
 #
 # *A path.* The numbers $x = (\theta_0, r_0, r_1, \dots, r_L)$ determine a path, and $\bar x = (\theta_L, -r_L, \dots, -r_0)$ the same path walked backwards. The map $x \mapsto \bar x$ undoes itself. It keeps volume, since $\theta_L$ is $\theta_0$ shifted by $\frac\varepsilon2\sum_k(r_{k-1} + r_k)$. Write $\bar\omega$ for the minibatches in reversed order, and
 #
@@ -173,7 +173,7 @@ plt.show()
 # q_\omega(x) = e^{-U(\theta_0) - \frac12\lvert r_0\rvert^2}\prod_{k=1}^Lp_{\omega_k}(r_k \mid \theta_{k-1}, r_{k-1}).
 # $$
 #
-# Apply {eq}`eq-amagold-step` to each factor. The momenta hand on their $e^{-\frac12\lvert r\rvert^2}$ from step to step, the works add up, and $e^{-U(\theta_0)} = e^{-U(\theta_L)}\,e^{U(\theta_L) - U(\theta_0)}$. So
+# Apply {eq}`eq-amagold-step` to each factor. The factor of the momentum is handed on from step to step, the works add up, and $e^{-U(\theta_0)} = e^{-U(\theta_L)}\,e^{U(\theta_L) - U(\theta_0)}$. So
 #
 # $$
 # q_\omega(x) = e^{\tilde W}\,q_{\bar\omega}(\bar x).
@@ -259,11 +259,11 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# In few dimensions that is good: SGLD pays 100 passes for one per cent, in any. Larger steps with fewer accepted paths are a little better, down to an acceptance of 0.23, the number of random-walk Metropolis, where an accepted path costs {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# In few dimensions that is good: SGLD pays 100 passes for one per cent, in any. Larger steps with fewer accepted paths are a little better: the gained energy times the acceptance is largest at an acceptance of 0.23, as for random-walk Metropolis, and there an accepted path costs {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help, since an independent sample takes as many more of them.
 # SGHMC's friction takes the same energy out and rejects no path. What it needs for that is the estimate $\hat B$.
 #
-# Nothing here asks for a Gaussian. From exact starts in the double well $U = -2\theta^2 + \theta^4$, at the large step 0.3, $E[\theta^2]$ stays {c}`well`, where 0.8327 is exact; and the mean of $e^{-\tilde W}$ over the paths in the bowl is {c}`jarzynski`.
+# Nothing here asks for a Gaussian. From exact starts in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well`, where 0.8327 is exact; that of $e^{-\tilde W}$ over the paths in the bowl is {c}`jarzynski`.
 #
 # ## Can a poll decide?
 #
@@ -319,13 +319,13 @@ check("poll-spread", spread[0.01].mean(), near(1.12), error=error, because="six 
 # %% [markdown]
 # With $\epsilon = 0.01$ a decision reads {c}`poll-share` of the data, and the variance is {c}`poll-spread`, because every look is a chance to err. A test whose error can be bounded ({prf:ref}`prop-naive-poll`) reads nearly everything.
 #
-# Why so much? The mean of $n$ of the numbers, times $N$, has the variance $\frac{N^2}n(1 - \frac nN)s^2$ by {eq}`eq-v`. For a step of length $\lvert\Delta\rvert$ in posterior standard deviations $Ns^2 \approx \lvert\Delta\rvert^2$. If the sum is at the distance $g$ from $\log u$, a decision at $z$ standard errors must read
+# Why so much? The mean of $n$ numbers of variance $s^2$, times $N$, has the variance $\frac{N^2}n(1 - \frac nN)s^2$ by {eq}`eq-v`, and $Ns^2 \approx \lvert\Delta\rvert^2$ for a step $\Delta$ in posterior standard deviations. If the sum is at the distance $g$ from $\log u$, a decision at $z$ standard errors must read
 #
 # $$
 # \frac nN \ge \frac{\lvert\Delta\rvert^2}{\lvert\Delta\rvert^2 + g^2/z^2}
 # $$ (eq-naive-poll)
 #
-# of the data. *$N$ has dropped out*: a share is needed, however many there are. An independent move in $d$ dimensions has $\lvert\Delta\rvert^2 \approx 2d$, and $g$ is of order one: with $d = 10$ and $z = 2.3$ that is 99 %.
+# of the data. *$N$ has dropped out*: a share is needed, however many there are. An independent move in $d$ dimensions has $\lvert\Delta\rvert^2 \approx 2d$, and $g$ is of order one: in ten dimensions, at 2.3 standard errors, 99 %.
 # As with the gradient, a control variate helps, a cheap approximation of each $\ell_i$ whose sum is known {cite:p}`bardenet2017`.
 #
 # **To remember:** a correction pays in rejected paths what friction pays in nothing.
