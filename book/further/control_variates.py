@@ -54,10 +54,9 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %%
 N, d, n = 1_000, 4, 10
-generator = torch.Generator().manual_seed(0)
-double = {"generator": generator, "dtype": torch.float64}
-inputs = torch.randn(N, d, **double)
-targets = inputs.sum(1) + torch.randn(N, **double)
+data = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+inputs = torch.randn(N, d, **data)
+targets = inputs.sum(1) + torch.randn(N, **data)
 mode = torch.linalg.lstsq(inputs, targets[:, None]).solution.T  # (1, d)
 
 
@@ -77,24 +76,21 @@ def control_variate_gradient(theta, minibatch):
 
 
 # %% tags=["hide-input"]
-def traces(x, y, distances):
-    """The traces of V of the two gradients over that of the curvature, exact, averaged
-    over 100 positions at each distance from the mode: (distances, 2)."""
-    best = torch.linalg.lstsq(x, y[:, None]).solution[:, 0]
-    root = torch.linalg.cholesky(torch.linalg.inv(x.T @ x))
-    directions = torch.randn(100, d, **double) @ root.T
-    scale = len(x) ** 2 / n / (x * x).sum()
-    found = []
-    for distance in distances:
-        change = x * (distance * directions @ x.T)[..., None]
-        plain = change + x * (x @ best - y)[:, None]
-        covariances = [g.var(1, correction=0).sum(1).mean() for g in (plain, change)]
-        found.append(scale * torch.stack(covariances))
-    return torch.stack(found)
+def traces(x, y):
+    """The trace of V over that of the curvature A: of the plain gradient at the mode,
+    and of one with a control variate on average over δ ~ N(0, A⁻¹); exact."""
+    best, A = torch.linalg.lstsq(x, y[:, None]).solution[:, 0], x.T @ x
+    plain = (x * (x @ best - y)[:, None]).var(0, correction=0).sum()
+    fourth = ((x * x).sum(1) * (x @ torch.linalg.inv(A) * x).sum(1)).mean()
+    scale = len(x) ** 2 / n / A.trace()
+    return scale * plain, scale * (fourth - A.trace() / len(x) ** 2)
 
 
-distances = torch.logspace(-1, 2, 13)
-noise = traces(inputs, targets, distances)
+at_the_mode, grows = traces(inputs, targets)
+distances = torch.logspace(-1, 2, 31)
+noise = torch.stack([at_the_mode + grows * distances**2, grows * distances**2])
+generator = torch.Generator().manual_seed(1)
+double = {"generator": generator, "dtype": torch.float64}
 quantiles = torch.special.ndtri((torch.arange(100).double() + 0.5) / 100)
 stretches = 1 - 0.6 * quantiles**2
 delta, kept = torch.zeros(100_000, dtype=torch.float64), []  # in units of 1/√N
@@ -109,11 +105,11 @@ share = torch.arange(1, len(tail) + 1) / len(tail)
 largest = tail[:1_001]
 hill = 1 / float((largest[:-1] / largest[-1]).log().mean())
 
-# %% mystnb={"figure": {"caption": "Above: trace of the noise covariance over the trace of the curvature, at a distance from the mode in posterior standard deviations; exact, averaged over a hundred directions. Below: one input, a hundred examples, minibatches of one, SGLD with control variates at $N\\eta = 0.6$: the share of 400,000 samples farther than $t$ from the mode (line), a straight line along the largest thousand (dashed), and a Gaussian of the same variance (grey).", "name": "fig-control"}, "image": {"alt": "Above, on logarithmic axes, a line that is flat at 100 and bends upwards beyond a distance of ten, and a line that rises with slope two from 0.005 at a distance of 0.1 to meet the first at a hundred. Below, a line that bends into a straight fall along a dashed line, far above a grey curve that drops steeply."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Above: trace of the noise covariance over the trace of the curvature, at a distance from the mode in posterior standard deviations; exact, averaged over the directions of the posterior. Below: one input, a hundred examples, minibatches of one, SGLD with control variates at $N\\eta = 0.6$: the share of 400,000 samples farther than $t$ from the mode (line), a straight line along the largest thousand (dashed), and a Gaussian of the same variance (grey).", "name": "fig-control"}, "image": {"alt": "Above, on logarithmic axes, a line that is flat at 100 and bends upwards beyond a distance of ten, and a line that rises with slope two from 0.005 at a distance of 0.1 to meet the first at a hundred. Below, a line that bends into a straight fall along a dashed line, far above a grey curve that drops steeply."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 6.0))
 top.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
 for values, name, colour in zip(
-    noise.T, ("plain", "control variate"), ("naive SGHMC", "SGLD"), strict=True
+    noise, ("plain", "control variate"), ("naive SGHMC", "SGLD"), strict=True
 ):
     top.loglog(distances, values, color=COLOURS[colour], label=name)
 top.set(xlabel="distance from the mode", ylabel=r"tr $V$ / tr $A$")
@@ -149,7 +145,7 @@ show_prices(4)
 # \nabla\tilde U(\theta) = -\nabla\log p(\theta) &+ \sum_{i=1}^Ng_i(\theta^*) \\
 # &+ \frac Nn\sum_{i \in S}\bigl(g_i(\theta) - g_i(\theta^*)\bigr).
 # \end{aligned}
-# $$ (eq-control)
+# $$ (eq-control-variate)
 #
 # It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences over the examples.
 # The differences are about $\nabla g_i(\theta^*)(\theta - \theta^*)$, so $V$ grows with the square of the distance.
@@ -171,8 +167,9 @@ show_prices(4)
 # Here is what it does to the variance of SGLD at the step $\eta = 0.2/N$:
 
 # %%
+generator = torch.Generator().manual_seed(2)
 minibatches = torch.randint(N, (400, 200, n), generator=generator)
-noises = torch.randn(400, 200, d, **double)
+noises = torch.randn(400, 200, d, generator=generator, dtype=torch.float64)
 step_size, runs = 0.2 / N, {}
 for name, bound in (("plain", near(14, 1.0)), ("control", near(1.18, 0.04))):
     theta, squares = mode.expand(200, d), []
@@ -187,11 +184,11 @@ for name, bound in (("plain", near(14, 1.0)), ("control", near(1.18, 0.04))):
     check(name, runs[name].mean(), bound, because="the exact balance")
 
 # %% tags=["hide-input"]
-check("ratio", noise[4, 1] / noise[4, 0], near(0.005, 0.0005), kind="exact", digits=2)
-more = torch.randn(16 * N, d, **double)
-with_more = traces(more, more.sum(1) + torch.randn(16 * N, **double), [1.0])[0]
-times_smaller = noise[4, 1] / noise[4, 0] * with_more[0] / with_more[1]
-check("ratio-many", times_smaller, near(16, 1), kind="exact", digits=3)
+ratio = grows / (at_the_mode + grows)
+check("ratio", ratio, near(0.005, 0.001), kind="exact", digits=2)
+more = torch.randn(16 * N, d, **data)
+plain, calm = traces(more, more.sum(1) + torch.randn(16 * N, **data))
+check("ratio-many", ratio * (plain + calm) / calm, near(16, 3), kind="exact", digits=3)
 A, identity = inputs.T @ inputs, torch.eye(d, dtype=torch.float64)
 R = inputs[:, :, None] * inputs[:, None, :]
 spread = N / n * torch.einsum("nij,nkl->ikjl", R - R.mean(0), R - R.mean(0))
@@ -250,7 +247,7 @@ check("board-sgld", passes, near(1.5, 0.02), kind="exact", digits=2)
 #
 # ## What multiplies has heavy tails
 #
-# Take one input and minibatches of one, and follow the distance $\delta$ from the mode. A step of SGLD with the gradient {eq}`eq-control` is
+# Take one input and minibatches of one, and follow the distance $\delta$ from the mode. A step of SGLD with the gradient {eq}`eq-control-variate` is
 #
 # $$
 # \delta' = (1 - \eta Nx_i^2)\,\delta + \xi, \qquad \xi \sim N(0, 2\eta),
