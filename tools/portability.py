@@ -74,7 +74,6 @@ DATA = {
     "langevin": (0, 1),
     "few_samples": (0,),
     "neighbours": (0, 2, 3),
-    "sgnuts_measured": (6,),
     "neighbours_on_networks": (0,),
 }
 

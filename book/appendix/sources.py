@@ -90,8 +90,8 @@ SEE = {
     "figures of the paper": "tutorial/figures_of_the_paper",
     "no U-turn": "tutorial/no_u_turn",
     "SGNUTS": "tutorial/sgnuts",
-    "random walks": "further/random_walks",
-    "paths": "further/trajectories",
+    "Markov chains": "tutorial/markov_chains",
+    "tuning HMC": "practice/tuning_hmc",
     "a part of the data": "further/minibatch_metropolis",
     "SGLD": "further/price",
     "falling steps": "further/falling_steps",
@@ -1513,7 +1513,7 @@ def _():
     "After a U-turn steps “likely only waste computational power”; “performance can be "
     "sensitive to L”, which NUTS need not be told",
     "p. 13, p. 15; Kanpur, HMC in Practice",
-    "no U-turn, paths",
+    "no U-turn, tuning HMC",
 )
 def _():
     turn = 2 * np.arcsin(0.196 / 2)
@@ -2083,7 +2083,7 @@ def _():
     "Metropolis–Hastings accepts with α = f(x')/f(x_t), for a proposal g, “e.g.” N(y, "
     "σ)",
     "Metropolis-Hastings Algorithm, (10)",
-    "random walks",
+    "Markov chains, proofs",
 )
 def _():
     target = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
@@ -2117,7 +2117,7 @@ def _():
     "Metropolis–Hastings is “inefficient as rejection rate is high”, HMC more "
     "efficient",
     "Hamiltonian Dynamics: Motivation",
-    "paths, random walks",
+    "tuning HMC, Markov chains",
 )
 def _():
     size = np.linspace(0.01, 6, 6_000)
@@ -2203,7 +2203,7 @@ def _():
     "In p' = αp + (1 − α²)^½ r “letting α ≈ 1 is best”; α = 1 is “batch mode "
     "backpropagation with momentum”",
     "Simple Stochastic Dynamics Variant of HMC",
-    "paths",
+    "tuning HMC",
 )
 def _():
     worst = {}
@@ -2312,7 +2312,7 @@ verdict_on(
 @row(
     "“L usually set to 5”, “acceptance rate around 90 %”; a “very low rejection rate”",
     "Generating Samples in HMC; HMC in Practice",
-    "paths",
+    "tuning HMC",
 )
 def _():
     step = np.linspace(0.001, 1.5, 1_500)

@@ -9,7 +9,7 @@
 # # Which step for which direction?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! constant SGD, ! preconditioning, ! RMSprop

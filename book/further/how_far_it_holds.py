@@ -382,4 +382,5 @@ check(
 # ## Further reading
 #
 # {cite:t}`roberts1996` found that SGLD's chain with exact gradients can be transient where the diffusion converges, {cite:t}`brosse2019` tame its gradient, and {cite:t}`leimkuhler2016` is the book on integrators of Langevin's equation.
+# Where a stationary distribution exists, {prf:ref}`thm-general-order` says when that of Algorithm 2 is wrong by no more than the order $\varepsilon^2$, and {prf:ref}`thm-wasserstein` bounds the error of SGLD at every step.
 # {cite:t}`akyildiz2024` bound SGHMC's distance from its target, uniformly in the number of steps, where the gradient grows no faster than $\lvert\theta\rvert$.

@@ -318,7 +318,8 @@ check(
 #
 # This is *resonance*, and a random number of steps cures it: with $L$ uniform between 8 and 24 the correlation is {c}`cured`.
 # The number must be drawn before the path begins, so that the proof holds for each number ({prf:ref}`thm-random-steps`).
-# {doc}`/book/further/trajectories` measures what an independent sample costs at each length, derives the rules above, and treats the mass matrix $M$, which can make all directions alike, and *partial refreshment*, in which the ball keeps a part of its momentum from one sample to the next.
+# {doc}`/book/practice/tuning_hmc` measures what an independent sample costs at each length, derives the rules above, and learns the mass matrix $M$, which can make all directions alike.
+# In *partial refreshment* the ball keeps a part of its momentum from one sample to the next ({prf:ref}`thm-partial-refreshment`).
 # The momentum then decays as if by friction, and noise makes up for it: page 8 will take that road.
 
 # %% tags=["hide-input"]

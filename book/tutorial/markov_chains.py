@@ -161,7 +161,7 @@ plt.show()
 # A stationary distribution need not be reached: a chain that never moves keeps every distribution.
 # But if a chain on finitely many states can get from every state to every other, and does not go round in a fixed period, then it converges to $\pi$ from any start, and its averages over time converge to averages under $\pi$ ({prf:ref}`thm-finite-chain`).
 # Such a chain is called {term}`ergodic`, and under mild conditions much the same holds for densities {cite:p}`roberts2004`.
-# How fast it converges is a matter of eigenvalues; {doc}`/book/further/random_walks` computes it for these three states.
+# How fast it converges is a matter of eigenvalues; {doc}`/book/appendix/proofs` computes it for these three states.
 
 # %% tags=["hide-input"]
 recipe = 0.5 * torch.minimum(torch.ones(3, 3), pi[None, :] / pi[:, None]).double()
@@ -473,7 +473,7 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 #     )
 #
 # The rule is correct but wasteful: between two equally likely places it rejects half of the moves, where Metropolis rejects none.
-# {doc}`/book/further/random_walks` runs it, as a kernel of the package.
+# {doc}`/book/practice/any_model` runs it, as a kernel of the package.
 # ```
 #
 # ```{exercise}

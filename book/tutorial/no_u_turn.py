@@ -433,7 +433,7 @@ check(
 )
 
 # %% [markdown]
-# NUTS still needs a step size and a mass, which are learned in a {term}`warm-up`; {doc}`/book/further/warm_up` shows how, and compares NUTS with HMC at its best and at its worst length.
+# NUTS still needs a step size and a mass, which are learned in a {term}`warm-up`; {doc}`/book/practice/tuning_hmc` shows how, and compares NUTS with HMC at its best and at its worst length.
 #
 # **To remember:** go on until the ends approach each other, and choose by $e^{-H}$ among states that would all have grown the same path.
 #

@@ -448,7 +448,7 @@ for name, settings, bound in (
 # ## Is it worth it?
 #
 # With known noise the corrected sampler is as accurate as SGHMC, but dearer.
-# It finds its path length by itself, but pays for steps that it throws away: in this bowl an independent $\theta^2$ costs the package's SGNUTS {c}`cost` gradients, and SGHMC 24.5. On a Gaussian with eight scales SGHMC at its best friction yields nearly five times as many effective samples per gradient ({doc}`/book/further/sgnuts_measured`).
+# It finds its path length by itself, but pays for steps that it throws away: in this bowl an independent $\theta^2$ costs the package's SGNUTS {c}`cost` gradients, and SGHMC 24.5. On a Gaussian with eight scales SGHMC at its best friction yields nearly five times as many effective samples per gradient ({doc}`/book/appendix/sgnuts_measured`).
 # If the noise depends on the position and $\hat B$ does not, its bias is of order $\varepsilon$. If one minibatch is held for a whole tree, the bias does not vanish with $\varepsilon$.
 # But SGHMC itself can use the palindromic step, which costs the same as {prf:ref}`alg-sghmc` and has no bias in a bowl.
 #

@@ -16,14 +16,10 @@ PAGES = (
     "errata",
     "recipes",
     "settings",
+    "sgnuts_measured",
     "sources",
 )  # of a form of their own
-WITHOUT_CODE_TO_WRITE = (
-    "splittings",
-    "warm_up",
-    "sgnuts_measured",
-    "trajectories",
-)
+WITHOUT_CODE_TO_WRITE = ("splittings",)
 TEXT = "\n".join(
     path.read_text()
     for path in Path(book.ROOT / "book").rglob("*")
