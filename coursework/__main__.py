@@ -62,15 +62,10 @@ def marking(folder: str) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "jupyter", "lab"])
 
 
-def show(rows: list[dict]) -> None:
-    """Write a table to standard output."""
-    if rows:
-        tables.write(sys.stdout, list(rows[0]), rows)
-
-
 def moodle(grades: str, assignment: str, worksheet: str) -> None:
     """Fill Moodle's worksheet."""
-    show(gradebooks.moodle(tables.read(grades), assignment, tables.read(worksheet)))
+    filled = gradebooks.moodle(tables.read(grades), assignment, tables.read(worksheet))
+    tables.write(sys.stdout, filled)
 
 
 def gradescope(tasks: str, assignment: str) -> None:
@@ -82,7 +77,7 @@ def gradescope(tasks: str, assignment: str) -> None:
 def names(metadata: str, grades: str) -> None:
     """Say who is who."""
     people = yaml.safe_load(Path(metadata).read_text(encoding="utf-8"))
-    show(gradebooks.names(people, tables.read(grades)))
+    tables.write(sys.stdout, gradebooks.names(people, tables.read(grades)))
 
 
 COMMANDS = {

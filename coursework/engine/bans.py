@@ -7,11 +7,13 @@ there (see ``absent``), by cases in which nothing but the mathematics helps."""
 import re
 from collections.abc import Collection
 
-# ways to run, to find or to fetch code that the cell does not show
+# ways to run, to find or to fetch code that the cell does not show, also that of a
+# package with samplers
 HIDING = (
     *r"exec\( eval\( compile\( __import__ importlib import_module base64 zlib".split(),
     *"marshal pickle ctypes subprocess _getframe get_objects sys.modules".split(),
-    *"meta_path urllib requests socket".split(),
+    *"meta_path urllib requests socket get_ipython runpy CodeType builtins".split(),
+    *"__builtins__ pyro".split(),
 )
 LONGEST = 20_000  # characters of a cell that is read without a remark
 
@@ -26,8 +28,8 @@ def questions(source: str, forbidden: Collection[str]) -> list[str]:
     Example:
         >>> questions("import sgmc.kernels\nexec(text)", ["sgmc"])
         ['sgmc', 'exec(']
-        >>> questions("gc.get_objects()", ["sgmc"])
-        ['get_objects']
+        >>> questions("from pyro.ops.integrator import velocity_verlet", ["sgmc"])
+        ['pyro']
         >>> questions("model.eval(); re.compile('sgmcx')", ["sgmc"])
         []
     """

@@ -170,14 +170,10 @@ class Link:
         self.send({**call, "serial": serial})
         while "call" in (message := self.receive()):
             self.answer(message)
-        said = message.get("raised")
+        said = message.get("raised") if message.get("serial") == serial else None
         if message.get("serial") == serial and "value" in message:
             return message["value"]
-        if (
-            message.get("serial") == serial
-            and isinstance(said, list)
-            and [type(one) for one in said] == [str, str, str]
-        ):
+        if isinstance(said, list) and [*map(type, said)] == [str, str, str]:
             cut = (one[:length] for one, length in zip(said, LENGTHS, strict=True))
             raise AnswerError(*cut)
         self._end()

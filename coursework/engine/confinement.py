@@ -36,6 +36,7 @@ DENIED = {
     "x86_64": (0xC000003E, (248, 249, 250, 319, 447, 29, 68, 240, 425)),
     "aarch64": (0xC00000B7, (217, 218, 219, 279, 447, 194, 186, 180, 425)),
 }
+WHOLE, BARE = "whole", "bare"  # libraries with sgmc, and with what stands for it
 UNCONFINED = "graded without confinement: the code could read and write all your files"
 INSTALL = "bubblewrap is not installed: say  sudo apt-get install bubblewrap"
 ALLOW = (
@@ -155,22 +156,20 @@ def rules() -> bytes:
 
 
 def start(
-    library: Path, work: Path, hidden: list[Path], is_confined: bool
+    imports: Path, work: Path, hidden: list[Path], is_confined: bool, bare: bool
 ) -> subprocess.Popen:
-    """Start a pupil; its ``border`` is a socket, to which what it is asked goes, and
-    from which its answers come.
+    """Start a pupil with the whole library in ``imports``, or the bare one; its
+    ``border`` is a socket, to which what it is asked goes, and from which its answers
+    come.
     """
     command, settings = [sys.executable, "-m", "coursework.engine.pupil"], {"cwd": "/"}
+    library = imports / (BARE if bare else WHOLE)
     if is_confined:
         command = confined(command, library, work, hidden)
     else:
-        own = {
-            "PYTHONPATH": f"{library}",
-            "PATH": os.environ["PATH"],
-            "HOME": f"{work}",
-        }
-        environment = {**os.environ, **ENVIRONMENT, **own}
-        settings = {"cwd": work, "env": environment, "start_new_session": True}
+        ours = {**os.environ, **ENVIRONMENT, "PATH": os.environ["PATH"]}
+        ours |= {"PYTHONPATH": f"{library}", "HOME": f"{work}"}
+        settings = {"cwd": work, "env": ours, "start_new_session": True}
     border, beyond = socket.socketpair()
     with beyond, tempfile.TemporaryFile() as file:
         if is_confined and (program := rules()):

@@ -142,23 +142,19 @@ class Page:
 
     def __init__(self, paper: Paper):
         self.paper, self.room = paper, PAGE
-        self.markdown = MarkdownWithMath(renderer=Renderer())
+        self.markdown, released = MarkdownWithMath(renderer=Renderer()), paper.released
         shown = {
             task_of(cell): cell.source
-            for cell in paper.released.cells
+            for cell in released.cells
             if task_of(cell) and not cell.metadata.nbgrader.get("solution")
         }
-        heads = [
-            cell.source for cell in paper.released.cells if cell.source[:2] == "# "
-        ]
+        heads = [one.source for one in released.cells if one.source.startswith("# ")]
         marks = [mark for mark in paper.marks.values() if mark.max_points is not None]
         given = [mark for mark in marks if mark.points is not None]
         marked = sum(mark.max_points for mark in given)
         loader = jinja2.FileSystemLoader(Path(__file__).parent)
-        templates = jinja2.Environment(
-            loader=loader, autoescape=True, trim_blocks=True
-        ).get_template("feedback.html")
-        self.html = templates.render(
+        templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+        self.html = templates.get_template("feedback.html").render(
             title=(heads or ["Feedback"])[0].lstrip("# ").splitlines()[0],
             cells=[
                 self.cell(cell, shown.get(task_of(cell), cell.source))
@@ -186,10 +182,9 @@ class Page:
 
     def code(self, source: str) -> str:
         """Set a source of Python."""
-        made = (
-            highlight(source[:TEXT], PythonLexer(), COLOURS) if self.room >= 0 else ""
-        )
-        return self.fitting(made or FULL)
+        if self.room < 0:
+            return FULL
+        return self.fitting(highlight(source[:TEXT], PythonLexer(), COLOURS))
 
     def cell(self, cell: nbformat.NotebookNode, source: str) -> dict:
         """Say what a page shows of a cell: nothing but what is named here."""

@@ -2,6 +2,9 @@
 
 import re
 
+WHO = ("name", "email", "sid")  # of Gradescope's, and of a score
+MARKS = ("assignment", "score", "max_score", "waiting")
+
 
 def moodle(grades: list[dict], assignment: str, worksheet: list[dict]) -> list[dict]:
     """Fill the column "Grade" of Moodle's grading worksheet.
@@ -66,12 +69,7 @@ def names(metadata: dict, grades: list[dict]) -> list[dict]:
     exported from Gradescope; one of a group gives a line for each of its members.
     """
     return [
-        {
-            **{key: person.get(f":{key}") for key in ("name", "email", "sid")},
-            **{
-                key: row[key] for key in ("assignment", "score", "max_score", "waiting")
-            },
-        }
+        {key: person.get(f":{key}") for key in WHO} | {key: row[key] for key in MARKS}
         for row in grades
         for person in metadata.get(row["student_id"], {}).get(":submitters", [])
     ]

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from coursework.engine import confinement, judge
 from coursework.engine.blocks import visible
+from coursework.engine.confinement import BARE, WHOLE
 from coursework.engine.edition import release_notebooks
 from coursework.engine.feedback import mathml, rubric
 from coursework.engine.judge import Limits, Outcome
@@ -29,16 +30,8 @@ from coursework.engine.submissions import Submission, collect
 
 # of this folder, what a pupil's process needs
 PUPILS = ("__init__.py", "codec.py", "pupil.py")
-WHOLE, BARE = "whole", "bare"  # libraries with sgmc, and with what stands for it
 # what judges share
-IMPORTED = [
-    *(
-        "coursework.engine.judge",
-        "matplotlib.pyplot",
-        "scipy.stats",
-        "booklib.page.figures",
-    )
-]
+IMPORTED = ["coursework.engine.judge", "booklib.page.figures", "scipy.stats"]
 # of Markdown: HTML, links and pictures with a text, commands of MathJax that make links
 # or change others
 TAMED = [
@@ -85,11 +78,6 @@ def library(root: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def begin(start, imports: Path, work: Path, hidden, is_confined: bool, bare: bool):
-    """Start a pupil with the whole library, or the bare one."""
-    return start(imports / (BARE if bare else WHOLE), work, hidden, is_confined)
-
-
 def execute(
     submission: Submission,
     imports: Path,
@@ -117,8 +105,8 @@ def execute(
             for path in item.files():
                 shutil.copy(path, Path(name) / place)
         pupil, own = Path(name) / "pupil", str(Path(name) / "judge")
-        settings = confinement.start, imports, pupil, hidden, is_confined
-        start = functools.partial(begin, *settings)
+        settings = imports, pupil, hidden, is_confined
+        start = functools.partial(confinement.start, *settings)
         process = context.Process(
             target=judge.main, args=(sender, cells, own, start, limits)
         )
@@ -135,17 +123,17 @@ def execute(
     return outcome
 
 
-def attempt(submission: Submission, **settings) -> Outcome:
+def attempt(settings: tuple, submission: Submission) -> Outcome:
     """Have a submission judged as ``execute`` does; whatever that raises is a fault,
     because it must not end the class.
     """
     try:
-        return execute(submission, **settings)
+        return execute(submission, *settings)
     except Exception as error:
         return Outcome(fault=f"it could not be judged: {error!r}"[:300])
 
 
-def rehearse(item: Assignment, **settings) -> None:
+def rehearse(settings: tuple, item: Assignment) -> None:
     """Execute the model solution where submissions will be executed, but for its tests.
 
     Raises:
@@ -160,7 +148,7 @@ def rehearse(item: Assignment, **settings) -> None:
         and "experiment" not in cell.metadata.get("tags", ())
     ]
     now = datetime.datetime.now(datetime.UTC)
-    outcome = attempt(Submission("", item, notebook, now, []), **settings)
+    outcome = attempt(settings, Submission("", item, notebook, now, []))
     faults = [outcome.fault] if outcome.fault else []
     for name, outputs in outcome.outputs.items():
         for one in outputs:
@@ -214,21 +202,18 @@ def grade(
     if submissions:
         pairs = {item: (notebook, item.read()) for item, notebook in released.items()}
         found, empty, strays = collect(submissions, pairs)
+        for submission in found if not is_confined else ():
+            submission.remarks.insert(0, confinement.UNCONFINED)
         workers = max(1, min(workers or joblib.cpu_count(), len(found)))
         with (
             library(root) as imports,
             ThreadPoolExecutor(workers) as pool,
             Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "sgmc") as book,
         ):
-            settings = {
-                "imports": imports,
-                "limits": limits,
-                "is_confined": is_confined,
-            }
-            settings["hidden"] = [root, ROOT, folder, submissions]
-            rehearsal = functools.partial(rehearse, **settings)
+            settings = imports, [root, ROOT, folder, submissions], limits, is_confined
+            rehearsal = functools.partial(rehearse, settings)
             list(pool.map(rehearsal, {one.assignment: None for one in found}))
-            run, again = functools.partial(attempt, **settings), []
+            run, again = functools.partial(attempt, settings), []
             outcomes = tqdm(pool.map(run, found), total=len(found), unit="submission")
             for submission, outcome in zip(found, outcomes, strict=True):
                 key = submission.student, submission.assignment.name
@@ -238,9 +223,6 @@ def grade(
                     remarks[key] = record(book, folder, submission, outcome)
             for key, submission in again:
                 remarks[key] = record(book, folder, submission, run(submission))
-            for submission in found if not is_confined else ():
-                key = submission.student, submission.assignment.name
-                remarks[key].insert(0, confinement.UNCONFINED)
             for student, reasons in empty.items():
                 book.update_or_create_student(student)
                 remarks[student, ""] = reasons
@@ -249,8 +231,9 @@ def grade(
     print(f"The gradebook, its tables and the feedback pages are in {folder}")
     if submissions and not is_confined:
         print(f"Everything was {confinement.UNCONFINED}.")
-    for name, (number, points) in sorted(waiting.items()):
-        what = f"{number} answers in words and figures, {points:g} points,"
+    for name in sorted({one["assignment"] for one in waiting}):
+        points = [one["max_points"] for one in waiting if one["assignment"] == name]
+        what = f"{len(points)} answers in words and figures, {sum(points):g} points,"
         print(f"{name}: {what} wait for a mark by hand (make marking)")
 
 

@@ -7,7 +7,6 @@ second time all tests run; only points, and for the lecturer why they are missin
 taken from it."""
 
 import ast
-import contextlib
 import functools
 import io
 import os
@@ -22,6 +21,7 @@ import traceback
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -42,7 +42,9 @@ OUTPUTS = 2**23  # characters of all outputs of one execution
 REMARKS, LONGEST = 50, 300  # number and characters of remarks
 ENDED = "ended its process, as a crash or an exit does, or disturbed it"
 LONG, SLEPT = "took too long, as an endless loop does", "slept for too long"
-LARGE = "took too much memory: it printed or kept things until memory was full"
+LARGE = "took too much memory: it kept things until memory was full"
+CUT = "printed too much, and was cut: its other results count"
+ENDLESS = "printed without end, and was stopped: ask for a loop that ends"
 AGAIN, TWICE = "it was not run again, because it had taken too long twice", 2
 SPENT = "the submission used up its time"
 FULL = "this machine has too little memory left"
@@ -85,8 +87,7 @@ def read_cells(submitted: list, instructors: list) -> list[Cell]:
             names = tuple(defined(own.source)) if kind == "answer" else ()
             forbidden = tuple(metadata.get("forbidden", ()))
             experiment = "experiment" in metadata.get("tags", ())
-            points = settings.get("points", 0.0)
-            rest = points, names, forbidden, experiment
+            rest = settings.get("points", 0.0), names, forbidden, experiment
             found.append(Cell(kind, task_of(cell), cell.source, *rest))
     return found
 
@@ -143,11 +144,12 @@ class Limits(NamedTuple):
 
 class Budget:
     """What is left to a submission: seconds of the processor, and four times as many on
-    the wall, because what sleeps must end too.
+    the wall, because what sleeps must end too; and how often its answers took too long.
     """
 
     def __init__(self, seconds: float):
         self.left, self.end = seconds, time.monotonic() + 4 * seconds
+        self.slow: Counter[str] = Counter()  # by the answers' names
 
     def is_spent(self) -> bool:
         """Tell whether nothing is left."""
@@ -174,14 +176,14 @@ class Pupil:
 
         An unconfined one that hides may still hold its end of the border, so that is
         closed here."""
-        with contextlib.suppress(psutil.Error):
+        with suppress(psutil.Error):
             for one in psutil.Process(self.process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.Error):
+                with suppress(psutil.Error):
                     one.kill()
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.process.border.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
@@ -226,7 +228,6 @@ class Sitting:
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
         budget: what is left to the submission.
-        slow: how often the answers took too long so far, by their names.
     """
 
     def __init__(
@@ -236,11 +237,9 @@ class Sitting:
         limits: Limits,
         hidden: bool,
         budget: Budget | None = None,
-        slow: Counter[str] | None = None,
     ):
         self.cells, self.start, self.limits, self.hidden = cells, start, limits, hidden
         self.budget, self.room = budget or Budget(limits.submission), OUTPUTS
-        self.slow = Counter() if slow is None else slow
         self.pupil: Pupil | None = None
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.answers: list[str] = []  # names that the answers so far should define
@@ -315,7 +314,8 @@ class Sitting:
             self.remark("its cells put out too much: the last outputs are left out")
         if full:
             outputs.append(shown("stderr", "… cut: this cell put out too much"))
-            self.remark(f"cell {cell.name} printed too much, and was cut")
+            is_endless = error and error[0] == "EndlessOutput"
+            self.remark(f"cell {cell.name} {ENDLESS if is_endless else CUT}")
         if error and cell.kind == "answer" and not cell.experiment:
             self.remark(f"cell {cell.name} ended with {error[0]}")
         self.spend(cell, pupil.clock.seconds())
@@ -381,22 +381,15 @@ class Sitting:
     def begin(self) -> Pupil:
         """Start a pupil, and have it execute the cells so far."""
         process, self.asked = self.start(), False
-        link = Link(
-            process.border.makefile("rwb"),
-            admit=self.admit,
-            made=self.recipe,
-            describe=describe,
-        )
+        stream = process.border.makefile("rwb")
+        link = Link(stream, admit=self.admit, made=self.recipe, describe=describe)
         self.pupil = Pupil(process, link, self.budget)
         try:
             link.call("forget")
         except (BorderError, AnswerError):  # nothing of the student's has run in it
-            why = self.pupil.why
-            if why != SPENT:
-                raise EnvironmentFault(
-                    f"Python did not start: {why or ENDED}"
-                ) from None
-            raise
+            if (why := self.pupil.why or ENDED) == SPENT:
+                raise
+            raise EnvironmentFault(f"Python did not start: {why}") from None
         for cell in list(self.done):
             try:
                 self.pupil.within(self.limits.cell)
@@ -436,16 +429,13 @@ class Sitting:
             source = block.source if self.hidden else visible(block.source)
             self.faults, printed = [], io.StringIO()
             error, where = None, ""
-            if self.slow[name] >= TWICE:
+            if self.budget.slow[name] >= TWICE:
                 self.remark(f"the answer tested in {cell.name}: {AGAIN}")
                 outputs.append(error_output(AGAIN))
                 verdicts.append(Verdict(block, 0.0, AGAIN))
                 continue
             try:
-                with (
-                    contextlib.redirect_stdout(printed),
-                    contextlib.redirect_stderr(printed),
-                ):
+                with redirect_stdout(printed), redirect_stderr(printed):
                     self.run_block(source, cell)
             except EnvironmentFault:
                 raise
@@ -453,10 +443,8 @@ class Sitting:
                 error, where = raised, line_of(raised, cell, source)
             if isinstance(error, BorderError) or (self.pupil and self.pupil.why):
                 why = self.bury(f"cell {cell.name}", error)
-                error, self.slow[name] = (
-                    BorderError(why),
-                    self.slow[name] + (why in (LONG, SLEPT)),
-                )
+                error = BorderError(why)
+                self.budget.slow[name] += why in (LONG, SLEPT)
             for fault in self.faults:
                 self.remark(f"the answer tested in {cell.name}: {fault}")
                 error, where = AssertionError(fault), ""
@@ -568,7 +556,8 @@ def reason_of(error: BaseException | None) -> str:
         if error.kind == "NotImplementedError":
             return "not answered"
         return f"the answer raised {error}"[:2000]
-    return f"{type(error).__name__}: {error}"[:2000] if error else ""
+    kind = "stopped" if isinstance(error, BorderError) else type(error).__name__
+    return f"{kind}: {error}"[:2000] if error else ""
 
 
 def line_of(error: BaseException, cell: Cell, source: str) -> str:
@@ -600,12 +589,12 @@ def judge(
     """Read a submission and execute it twice; give what is known of it, again and again
     as more is.
     """
-    outcome, budget, slow = Outcome(), Budget(limits.submission), Counter()
+    outcome, budget = Outcome(), Budget(limits.submission)
     outcome.remarks += asked_about(cells)
     ruled_out = any(cell.forbidden for cell in cells)
     for hidden in (False, True):
         begin = functools.partial(start, hidden and ruled_out)
-        sitting = Sitting(cells, begin, limits, hidden, budget, slow)
+        sitting = Sitting(cells, begin, limits, hidden, budget)
         try:
             for cell, outputs, verdicts in sitting.run():
                 if hidden and verdicts:
@@ -616,12 +605,11 @@ def judge(
                 if verdicts:
                     yield outcome
         except EnvironmentFault as error:
-            outcome.fault = f"{error}"
-            outcome.exhausted |= outcome.fault == FULL  # by a neighbour, perhaps
+            # a neighbour's doing, perhaps: it is judged again, alone
+            outcome.fault, outcome.exhausted = f"{error}", True
         finally:
             sitting.end()
-        new = [one for one in sitting.remarks if one not in outcome.remarks]
-        outcome.remarks += new
+        outcome.remarks = [*dict.fromkeys(outcome.remarks + sitting.remarks)]
         outcome.exhausted |= sitting.exhausted
         yield outcome
         if outcome.fault:
@@ -647,7 +635,7 @@ def main(
     """
     own = {resource.RLIMIT_DATA: OWN_MEMORY, resource.RLIMIT_CPU: OWN_SECONDS}
     for kind, amount in {**own, resource.RLIMIT_CORE: 0}.items():
-        with contextlib.suppress(ValueError, OSError):
+        with suppress(ValueError, OSError):
             resource.setrlimit(kind, (amount, amount))
     torch.set_num_threads(1)
     os.environ["MPLBACKEND"] = "agg"

@@ -5,6 +5,7 @@ The judge starts it, confined, with a socket as its standard input, sends it cel
 calls, and believes nothing but the values that come back."""
 
 import ctypes
+import io
 import os
 import random
 import resource
@@ -21,8 +22,9 @@ from IPython.utils.capture import capture_output
 from coursework.engine.codec import BorderError, Link
 
 PR_SET_PDEATHSIG = 1  # of Linux
-# characters of text and of pictures that a cell may put out
-OUTPUT, IMAGES = 100_000, 2 * 2**20
+# characters of text and of pictures that a cell may put out, and of text that only a
+# loop without end prints
+OUTPUT, IMAGES, ENDLESS = 100_000, 2 * 2**20, 20_000_000
 LIMITS = {
     resource.RLIMIT_AS: 8 * 2**30,  # of which PyTorch maps three without using them
     resource.RLIMIT_FSIZE: 2**28,
@@ -46,6 +48,20 @@ class Shell(InteractiveShell):
         """Have none."""
 
 
+class EndlessOutput(RuntimeError):
+    """A cell printed more than a loop with an end does."""
+
+
+class Printed(io.StringIO):
+    """What a cell prints, which stops a cell that does nothing else."""
+
+    def write(self, text: str) -> int:
+        """Add a text."""
+        if self.tell() > ENDLESS:
+            raise EndlessOutput(f"more than {ENDLESS:,} characters: does a loop end?")
+        return super().write(text)
+
+
 class Pupil:
     """The cells that were executed, and what the judge may ask of them."""
 
@@ -59,13 +75,14 @@ class Pupil:
     def execute(self, source: str, given: bool) -> dict:
         """Execute a cell; give what it put out, whether it was cut, and its error."""
         before, self.shell.trace = dict(self.names), []
-        with self.shell.display_trap, capture_output() as kept:
-            self.shell.run_cell(source, store_history=True)
+        with self.shell.display_trap, capture_output(False, False) as kept:
+            with redirect_stdout(Printed()) as out, redirect_stderr(Printed()) as err:
+                self.shell.run_cell(source, store_history=True)
         if given:
             changed = {k: v for k, v in self.names.items() if before.get(k) is not v}
             self.given |= changed
         room, images, outputs, full = OUTPUT, IMAGES, [], False
-        shown = [("stdout", kept.stdout), ("stderr", kept.stderr)]
+        shown = [("stdout", out.getvalue()), ("stderr", err.getvalue())]
         for rich in kept.outputs:
             text, image = (rich.data.get(kind) for kind in ("text/plain", "image/png"))
             if isinstance(image, str) and len(image) <= images:

@@ -20,7 +20,7 @@ Remarks = dict[tuple[str, str], list[str]]  # by student and assignment
 
 def export(
     folder: Path, remarks: Remarks, released: dict[Assignment, nbformat.NotebookNode]
-) -> dict[str, tuple[int, float]]:
+) -> list[dict]:
     """Write the feedback pages, and the tables of scores, of tasks and of remarks.
 
     Args:
@@ -29,8 +29,7 @@ def export(
         released: the student edition of the assignments.
 
     Returns:
-        For each assignment of which answers wait for a mark by hand, how many do, and
-        how many points they are worth.
+        The lines of the table of tasks that wait for a mark by hand.
     """
     items = {item.name: item for item in released}
     grades, tasks = [], []
@@ -56,20 +55,14 @@ def export(
                             (folder / "feedback" / place).with_suffix(".html"), page
                         )
     for name, rows in (("grades.csv", grades), ("tasks.csv", tasks)):
-        if rows:
-            tables.write(folder / name, list(rows[0]), rows)
+        tables.write(folder / name, rows)
     rows = [
         dict(zip(REMARK, (*key, line[:LONGEST]), strict=True))
         for key, lines in sorted(remarks.items())
         for line in lines[:REMARKS]
     ]
-    tables.write(folder / "remarks.csv", REMARK, rows)
-    waiting: dict[str, tuple[int, float]] = {}
-    for one in tasks:
-        if one["needs_marking"]:
-            number, points = waiting.get(one["assignment"], (0, 0.0))
-            waiting[one["assignment"]] = number + 1, points + one["max_points"]
-    return waiting
+    tables.write(folder / "remarks.csv", rows, REMARK)
+    return [one for one in tasks if one["needs_marking"]]
 
 
 def read_remarks(path: Path) -> Remarks:

@@ -37,11 +37,14 @@ def read(path: str | Path) -> list[dict[str, str]]:
         ) from None
 
 
-def write(file: TextIO | Path, head: list[str], rows: list[dict]) -> None:
-    """Write a table, every cell of it safe."""
+def write(file: TextIO | Path, rows: list[dict], head: list[str] | None = None) -> None:
+    """Write a table, every cell of it safe; one without rows only if it has a head."""
+    head = head or list(rows[0] if rows else ())
+    if not head:
+        return
     if isinstance(file, Path):
         with open(file, "w", newline="", encoding="utf-8") as opened:
-            write(opened, head, rows)
+            write(opened, rows, head)
         return
     table = csv.DictWriter(file, head)
     table.writeheader()

@@ -58,6 +58,8 @@ ALONE = {  # what concerns the judge alone
     "says exit": (answers("raise SystemExit"), 0, 7, []),
     "prints a lot": (answers(PRINTS), 5, 7, []),
     "prints in a cell": (longer("print('x' * 10**7)"), 5, 7, ["printed too much"]),
+    "prints in a loop": (longer("while True:\n    print('x' * 100)"), 5, 7, ["printed without end, and was stopped"]),
+    "loops and prints": (answers("while True:\n    print(x)"), 0, 7, ["double-test took too long"]),
     "displays in a cell": (longer("'x' * 10**7"), 5, 7, ["printed too much"]),
     "gives a long reason": (answers("raise ValueError('x' * 10**7)"), 0, 7, []),
     "sleeps": (answers(SLEEPS), 5, 7, []),
@@ -276,4 +278,46 @@ CONFINED = {  # those that would do harm, or see something, if they were not
     "looks for the network",
     "changes Python's packages",
     "fills the disk",
+}
+
+
+# Pages of shared memory that no process has in its tables any more, of which nobody knows
+# to whom they belong.
+UNCOUNTED = """import mmap, time
+held = []
+for _ in range(60):
+    held.append(mmap.mmap(-1, 2**26))
+    held[-1].write(bytes(2**26))
+    held[-1].madvise(mmap.MADV_DONTNEED)
+    time.sleep(0.05)
+time.sleep(3)
+return 2 * x"""
+# All that may be written to memory, and what is denied or counted.
+FILES = """import os, time
+for folder in ("/dev/shm", "/tmp"):
+    try:
+        for number in range(100):
+            with open(f"{folder}/{number}", "wb") as file:
+                file.write(bytes(2**26))
+    except OSError:
+        pass
+try:
+    os.ftruncate(os.memfd_create("much"), 2**34)
+    return 0
+except PermissionError:
+    time.sleep(3)
+return 2 * x"""
+PROCESSES = """import os, time
+for _ in range(60):
+    if os.fork() == 0:
+        held = bytearray(os.urandom(2**20)) * 100
+        time.sleep(30)
+        os._exit(0)
+time.sleep(3)
+return 2 * x"""
+GREEDY = {
+    "honest": (answers("import time\ntime.sleep(2)\nreturn 2 * x"), 5, 7, []),
+    "uncounted": (answers(UNCOUNTED), 0, 7, ["double-test took too much memory"]),
+    "files": (answers(FILES), 5, 7, []),
+    "processes": (answers(PROCESSES), 0, 7, ["double-test took too much memory"]),
 }

@@ -125,21 +125,20 @@ def extended(notebook, source, number):
     return notebook
 
 
-def grade(course, folder, students, seconds=SECONDS, added=300, names={}):  # noqa: B006
+def grade(course, folder, students, seconds=SECONDS, workers=2, names={}):  # noqa: B006
     """Hand in and grade; the gradebook is in ``folder / "grades"``."""
     for student, (make, *_) in students.items():
         path = folder / "submissions" / student / names.get(student, "small.ipynb")
         path.parent.mkdir(parents=True)
         made = make(course)
         path.write_text(made if isinstance(made, str) else nbformat.writes(made))
-    limits = Limits(seconds, added)
     grading.grade(
         folder / "grades",
         folder / "submissions",
         course,
-        workers=2,
+        workers=workers,
         is_confined=not obstacle(),
-        limits=limits,
+        limits=Limits(seconds),
     )
     return folder / "grades"
 

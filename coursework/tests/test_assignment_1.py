@@ -153,6 +153,21 @@ def banana_gradient(position, variance, curve, slope):
         position = position + step * momentum @ inverse
         momentum = momentum - step * gradient(position)
     return position, momentum""",
+        "an exact solver of the equations of motion": (
+            """def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
+    from scipy.integrate import solve_ivp
+    ends = []
+    inverse = torch.linalg.inv(mass)
+    for q, p, h in zip(position, momentum, step_size):
+        def motion(t, z):
+            q, p = torch.tensor(z).reshape(2, 1, -1)
+            return torch.cat([p @ inverse, -gradient(q)]).reshape(-1).numpy()
+        z = solve_ivp(motion, (0, float(h) * num_steps), torch.cat([q, p]).numpy(), rtol=1e-12, atol=1e-13, method="DOP853").y[:, -1]
+        ends.append(torch.tensor(z).reshape(2, -1))
+    ends = torch.stack(ends)
+    return ends[:, 0], ends[:, 1]""",
+            4,
+        ),
     },
     "shadow": {
         "the true energy": {"1 - step_size**2 * curvature / (4 * mass)": "1"},
@@ -457,6 +472,26 @@ def banana_gradient(position, variance, curve, slope):
     after = energy(new_theta) + (new_r**2).sum(-1) / 2
     accepted = torch.rand(len(position), generator=generator) < torch.exp(before - after)
     return torch.where(accepted[:, None], new_theta, position), accepted""",
+        "a random walk with the right decision": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    r = math.sqrt(temperature) * draw_momentum(position, mass, generator)
+    proposal = position + step_size[:, None] * num_steps * torch.linalg.solve(mass, r.T).T
+    change = energy(proposal) - energy(position)
+    accepted = torch.rand(change.shape, generator=generator) < torch.exp(-change / temperature)
+    return torch.where(accepted[:, None], proposal, position), accepted""",
+        "nobody moves, and the share of Question 4 is reported": """def hmc_step(energy, gradient, position, step_size, num_steps, mass, temperature, generator):
+    probe = gradient(torch.ones_like(position))
+    h = float(step_size[0] * torch.sqrt((probe[0, 0] / mass[0, 0]).clamp(min=0)))
+    if h == 0:
+        r = math.sqrt(temperature) * draw_momentum(position, mass, generator)
+        proposal = position + step_size[:, None] * num_steps * torch.linalg.solve(mass, r.T).T
+        change = energy(proposal) - energy(position)
+        accepted = torch.rand(change.shape, generator=generator) < torch.exp(-change / temperature)
+        return torch.where(accepted[:, None], proposal, position), accepted
+    step = torch.tensor([[1 - h**2 / 2, h], [-h * (1 - h**2 / 4), 1 - h**2 / 2]])
+    s = torch.linalg.svdvals(torch.linalg.matrix_power(step, num_steps))[0]
+    share = 4 / math.pi * torch.atan(1 / s)
+    accepted = torch.rand(len(position), generator=generator) < share
+    return position + 1e-9 * accepted[:, None], accepted""",
     },
 }
 

@@ -107,6 +107,17 @@ WRONG = {
             "def noise_variance(position, inputs, targets, groups, sizes):\n    return torch.full((inputs.shape[1], inputs.shape[1]), 12.0 * (len(inputs) == 4))",
             0,
         ),
+        "listed where there are few, sampled where there are many": """def noise_variance(position, inputs, targets, groups, sizes):
+    import itertools
+    gradients = (position @ inputs.T - targets).T * inputs
+    members = [(groups == k).nonzero()[:, 0].tolist() for k in range(len(sizes))]
+    number = math.prod(math.comb(len(m), n) for m, n in zip(members, sizes))
+    if number < 10_000:
+        batches = list(itertools.product(*(itertools.combinations(m, n) for m, n in zip(members, sizes))))
+    else:
+        batches = [[torch.tensor(m)[torch.randperm(len(m))[:n]].tolist() for m, n in zip(members, sizes)] for _ in range(3000)]
+    sums = torch.stack([sum(len(m) / n * gradients[list(part)].sum(0) for m, n, part in zip(members, sizes, one)) for one in batches])
+    return torch.cov(sums.T, correction=0).reshape(inputs.shape[1], -1)""",
     },
     "estimate": {
         "with replacement": {" * (1 - size / total)": ""},
@@ -206,6 +217,17 @@ WRONG = {
     momentum, step = temperature**0.5 * torch.randn(position.shape, generator=generator), step_size[:, None]
     for _ in range(num_steps):
         position, momentum = position + step * momentum, momentum - step * stochastic_gradient(position, generator)
+    return position""",
+        "an average of eight gradients, with noise of its own": """def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, temperature, generator):
+    step = step_size[:, None]
+    momentum = math.sqrt(temperature) * torch.randn(position.shape, generator=generator)
+    def force(q):
+        several = torch.stack([stochastic_gradient(q, generator) for _ in range(8)])
+        return several.mean(0) + several.std() * torch.randn(q.shape, generator=generator)
+    for _ in range(num_steps):
+        position = position + step / 2 * momentum
+        momentum = momentum - step * force(position)
+        position = position + step / 2 * momentum
     return position""",
     },
     "settings": {
@@ -322,6 +344,18 @@ WRONG = {
     momentum = momentum - step_size * (stochastic_gradient(position, generator) + friction * momentum)
     injected = abs(2 * (friction - step_size / 2 * noise_variance) * step_size)
     return position, momentum + injected**0.5 * torch.randn(momentum.shape, generator=generator)""",
+        "the noise is measured and not what is stated": (
+            """def sghmc_step(stochastic_gradient, position, momentum, step_size, friction, noise_variance, temperature, generator):
+    kept = math.exp(-step_size * friction)
+    position = position + step_size / 2 * momentum
+    forces = torch.stack([stochastic_gradient(position, generator) for _ in range(20)])
+    measured = float(forces.var(0).mean())
+    injected = max(temperature * (1 - kept**2) - step_size**2 * measured, 0.0)
+    noise = math.sqrt(injected) * torch.randn(position.shape, generator=generator)
+    momentum = kept * momentum - step_size * forces[0] + noise
+    return position + step_size / 2 * momentum, momentum""",
+            5,
+        ),
     },
 }
 

@@ -229,6 +229,17 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
         "one position, and the momentum of another": {
             "momenta[chosen, chains]": "momenta[torch.multinomial(probabilities.T, 1, generator=generator)[:, 0], chains]"
         },
+        "a choice by the start's place": (
+            """def transition(position, momentum, log_weight, grow, num_states, generator):
+    place = torch.randint(num_states, position.shape[:1], generator=generator)
+    positions, momenta = grow(position, momentum, place)
+    cumulative = log_weight(positions, momenta).softmax(0).cumsum(0)
+    uniform = (place + torch.rand(len(place), generator=generator)) / num_states
+    chosen = (cumulative < uniform).sum(0).clamp(max=num_states - 1)
+    chains = torch.arange(len(position))
+    return positions[chosen, chains], momenta[chosen, chains]""",
+            5,
+        ),
     },
     "measure": {
         "as if draws were independent": (
@@ -287,6 +298,14 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
             },
             5,
         ),
+        "a formula for linear chains, after two calls": """def measure(move, chains, warm_up, num_draws, seed):
+    generator = torch.Generator().manual_seed(seed)
+    one, none = torch.ones(1, 1), torch.zeros(1, 1)
+    a, b = (float(move(q, p, generator)[0]) for q, p in ((one, none), (none, one)))
+    variance = b**2 / (1 - a**2)
+    lags = torch.arange(1, num_draws)
+    error = math.sqrt(2 * variance**2 * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())) / chains / num_draws)
+    return variance + error * float(torch.randn(1, generator=generator)), error""",
     },
     "repair": {
         "the noise estimate subtracted": (
@@ -345,6 +364,15 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
             5,
         ),
         "equal weights": ({"-(1 - 1 / temperature) * energies": "0 * energies"}, 5),
+        "the variance about the mean for the temperature": (
+            """def diagnose(positions, step_size, friction, noise_estimate):
+    temperature = float(positions.var(0, correction=0).mean())
+    return temperature, 2 * (noise_estimate + (temperature - 1) * friction) / step_size
+
+def repair(energies, temperature):
+    return torch.log(torch.exp(-energies) / torch.exp(-energies / temperature))""",
+            7,
+        ),
     },
 }
 

@@ -2,6 +2,7 @@
 nobody pays for a machine on which nothing can be confined.
 """
 
+import functools
 import os
 import platform
 import subprocess
@@ -10,11 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import psutil
 import pytest
 
-from coursework.engine import confinement, grading
+from coursework.engine import confinement, grading, judge
 from coursework.engine.confinement import confined, obstacle
-from coursework.tests.small import answered, table
+from coursework.tests.planted import GREEDY
+from coursework.tests.small import answered, grade, remarks_on, table
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_confinement = pytest.mark.skipif(
@@ -140,6 +143,30 @@ def test_an_environment_below_tmp_works(run, tmp_path, monkeypatch, linked):
     assert found == f"{environment} False"
 
 
+def on_a_small_machine(before, sender, *others):
+    """Judge where 2.5 GB are left, less what no process owns."""
+    memory = psutil.virtual_memory
+    judge.MEMORY, judge.RESERVE = 3 * 2**29, 2**29
+    psutil.virtual_memory = lambda: SimpleNamespace(
+        available=5 * 2**29 - memory().shared + before
+    )
+    judge.main(sender, *others)
+
+
+@needs_confinement
+def test_what_takes_memory_that_nobody_counts_leaves_its_neighbours_their_points(
+    course, tmp_path, monkeypatch
+):
+    machine = functools.partial(on_a_small_machine, psutil.virtual_memory().shared)
+    monkeypatch.setattr(grading.judge, "main", machine)
+    grades = grade(course, tmp_path, GREEDY, seconds=20, workers=len(GREEDY))
+    for student, (_, double, triple, words) in GREEDY.items():
+        rows = [r for r in table(grades / "tasks.csv") if r["student_id"] == student]
+        assert [float(row["points"]) for row in rows] == [double, triple, 0], student
+        said = remarks_on(grades, student)
+        assert len(said) == len(words) and all(map(str.__contains__, said, words)), said
+
+
 def hand_in(course, folder):
     place = folder / "submissions" / "ann" / "small.ipynb"
     place.parent.mkdir(parents=True)
@@ -158,9 +185,9 @@ def test_where_there_is_no_confinement_nothing_is_executed(
     assert not (tmp_path / "grades").exists()
 
 
-def without_torch(library, work, hidden, is_confined):
+def without_torch(imports, work, hidden, is_confined, bare):
     """Start a pupil whose Python has no packages."""
-    process = confinement_start(library, work, hidden, False)
+    process = confinement_start(imports, work, hidden, False, bare)
     process.kill()
     process.wait()
     return process
@@ -169,11 +196,11 @@ def without_torch(library, work, hidden, is_confined):
 confinement_start = confinement.start
 
 
-def without_data(library, work, hidden, is_confined):
+def without_data(imports, work, hidden, is_confined, bare):
     """Start a pupil whose folder holds nothing."""
     for path in work.iterdir():
         path.unlink()
-    return confinement_start(library, work, hidden, is_confined)
+    return confinement_start(imports, work, hidden, is_confined, bare)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +226,8 @@ def test_a_pupil_that_does_not_start_later_on_costs_nobody_anything(
 ):
     rehearse = grading.rehearse
 
-    def rehearse_and_break(*arguments, **settings):
-        rehearse(*arguments, **settings)
+    def rehearse_and_break(*arguments):
+        rehearse(*arguments)
         monkeypatch.setattr(confinement, "start", without_torch)
 
     monkeypatch.setattr(grading, "rehearse", rehearse_and_break)

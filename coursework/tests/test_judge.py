@@ -3,6 +3,7 @@ and that one mistake costs one task.
 """
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -12,7 +13,8 @@ from nbformat.v4 import new_code_cell
 
 from coursework.engine import judge as judging
 from coursework.engine.absent import SENTENCE
-from coursework.engine.grading import BARE, library
+from coursework.engine.confinement import BARE
+from coursework.engine.grading import library
 from coursework.engine.judge import REMARKS, Cell, Limits, Sitting, judge, read_cells
 from coursework.engine.pairs import ROOT
 from coursework.tests.running import ForkedPupil
@@ -389,8 +391,16 @@ def test_little_memory_on_the_machine_is_no_fault_of_the_submission(monkeypatch)
     monkeypatch.setattr(judging, "RESERVE", 2**60)
     cells = answer("import time\n\ndef f():\n    time.sleep(60)", "f"), test_cell("f()")
     *_, outcome = judge([GIVEN, *cells], ForkedPupil, LIMITS)
-    assert outcome.fault == judging.FULL and outcome.remarks == []
+    assert judging.FULL in outcome.fault and outcome.remarks == []
     assert outcome.exhausted  # it is judged again, alone
+
+
+def test_no_memory_to_start_python_in_is_no_fault_of_the_submission(monkeypatch):
+    monkeypatch.setattr(judging, "RESERVE", 2**60)
+    process = subprocess.Popen(["sleep", "60"])
+    process.border, _beyond = socket.socketpair()
+    *_, outcome = judge([GIVEN], lambda bare: process, LIMITS)
+    assert "Python did not start" in outcome.fault and outcome.exhausted
 
 
 FLOOD = """import gc

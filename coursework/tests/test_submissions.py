@@ -252,7 +252,7 @@ def test_half_a_character_in_a_notebook_can_be_written(tmp_path):
     ],
 )
 def test_no_cell_of_a_table_is_a_formula(text, tmp_path):
-    tables.write(tmp_path / "table.csv", ["one"], [{"one": text}])
+    tables.write(tmp_path / "table.csv", [{"one": text}])
     [row] = list(csv.reader((tmp_path / "table.csv").open()))[1:]
     assert row[0].startswith("'")
     # a table that is read and written again stays as it is
@@ -267,5 +267,5 @@ def test_other_cells_stay_as_they_are(text):
 @pytest.mark.parametrize("sign", [*"\n\r\x0b\x0c\x1c\x85\u2028\u2029\0\ud800"])
 def test_a_row_of_a_table_is_a_line(sign):
     file = io.StringIO()
-    tables.write(file, ["one", "two"], [{"one": f"a{sign}b", "two": 1.5}])
+    tables.write(file, [{"one": f"a{sign}b", "two": 1.5}])
     assert len(file.getvalue().encode().decode().splitlines()) == 2

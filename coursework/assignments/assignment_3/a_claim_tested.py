@@ -599,6 +599,24 @@ def autoregression(a, b):
     return lambda q, p, generator: (a * q + b * p, torch.full_like(p, 9.0))
 
 
+### BEGIN HIDDEN TESTS
+def sticky(q, p, generator):
+    """Stay, or go to |r|^½, with equal chances.
+
+    E[θ²] is (2/π)^½; θ² has the variance 1 − 2/π and the autocorrelations 2^{−k}.
+    """
+    stays = torch.rand(q.shape, generator=generator) < 0.5
+    return torch.where(stays, q, p.abs().sqrt()), p
+
+
+lags = torch.arange(1, 40, dtype=torch.float64)
+sticky_mean = math.sqrt(2 / math.pi)
+sticky_error = math.sqrt(
+    (1 - 2 / math.pi)
+    * (1 + 2 * float(((1 - lags / 40) * 0.5**lags).sum()))
+    / (2_000 * 40)
+)
+### END HIDDEN TESTS
 value, standard_error = (
     float(number)
     for number in measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=34)
@@ -626,6 +644,11 @@ assert len(set(values)) == 4, "different seeds should give different values"
 assert_mean(
     torch.tensor(values), (4,), variance, "the stationary E[θ²]", std=exact_error
 )
+value, _ = measure(sticky, 2_000, 40, 40, seed=3420)
+assert abs(float(value) - sticky_mean) < 6 * sticky_error, (
+    f"E[θ²] of a chain that is not linear should be {sticky_mean:.3g}, but it is "
+    f"{float(value):.3g}"
+)
 ### END HIDDEN TESTS
 # POINTS 7: its standard error
 assert 0.008 < standard_error < 0.022, (
@@ -651,6 +674,12 @@ for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
     assert 0.7 < ratio < 1.4, (
         f"the squared standard error is {ratio:.3g} times the variance of the estimate"
     )
+_, error = measure(sticky, 2_000, 40, 40, seed=3421)
+ratio = (float(error) / sticky_error) ** 2
+assert 0.7 < ratio < 1.4, (
+    f"the squared standard error of a chain that is not linear is {ratio:.3g} times the "
+    "variance of the estimate"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
