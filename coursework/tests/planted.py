@@ -64,6 +64,7 @@ ALONE = {  # what concerns the judge alone
     "gives a long reason": (answers("raise ValueError('x' * 10**7)"), 0, 7, []),
     "sleeps": (answers(SLEEPS), 5, 7, []),
     "adds many cells": (longer("1 + 1", 120), 5, 7, []),
+    "looks whether it goes first": (answers("return (2 * x) * (int(open('/proc/self/oom_score_adj').read()) == 1000)"), 5, 7, []),
     "wants all memory": (answers("return [0] * 10**11"), 0, 7, []),
     "takes memory in pieces": (answers(PIECES), 0, 7, ["double-test took too much memory"]),
     "gives back too much": (answers(MUCH), 0, 7, []),
