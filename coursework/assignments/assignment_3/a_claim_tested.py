@@ -646,7 +646,7 @@ assert_mean(
 )
 value, _ = measure(sticky, 2_000, 40, 40, seed=3420)
 assert abs(float(value) - sticky_mean) < 6 * sticky_error, (
-    f"E[θ²] of a chain that is not linear should be {sticky_mean:.3g}, but it is "
+    f"E[θ²] of a nonlinear chain should be {sticky_mean:.3g}, but it is "
     f"{float(value):.3g}"
 )
 ### END HIDDEN TESTS
@@ -677,7 +677,7 @@ for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
 _, error = measure(sticky, 2_000, 40, 40, seed=3421)
 ratio = (float(error) / sticky_error) ** 2
 assert 0.7 < ratio < 1.4, (
-    f"the squared standard error of a chain that is not linear is {ratio:.3g} times the "
+    f"the squared standard error of a nonlinear chain is {ratio:.3g} times the "
     "variance of the estimate"
 )
 ### END HIDDEN TESTS
