@@ -74,6 +74,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "friction - step_size / 2 * variance",
         "friction - step_size / 4 * variance",
     ),
+    "cyclical": (
+        {"cycles", "tempering"},
+        "torch.exp((1 - 1 / hot) * (x - y))",
+        "torch.exp((1 - 1 / hot) * (y - x))",
+    ),
     "constant_sgd": (
         {"matrix", "short", "long"},
         "rates.append(2 * torch.linalg.inv(V + A))",
