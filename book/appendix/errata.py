@@ -985,7 +985,7 @@ claim(
 # **Right.** That buffer is the velocity $v = \varepsilon r$. The law $N(0, M)$ that no step size enters is that of the momentum $r$; a velocity that is kept while $\varepsilon$ falls is a momentum that grows.
 # At their settings, a decay of $\alpha = 0.9$ and cycles of 39,000 steps, it is of no weight; at $\alpha = 0.1$ and cycles of 100 steps the variance of a standard Gaussian comes out as 1.77.
 #
-# **Check.** The exact laws of both, in {doc}`/book/further/cyclical`.
+# **Check.** The exact laws of both, in {doc}`/book/studies/cyclical_networks`.
 #
 # ## Consensus Monte Carlo: the prior counted twice
 #

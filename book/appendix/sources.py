@@ -2408,7 +2408,7 @@ def _():
     "“Most inference methods tend to produce local approximations only”; with cyclical "
     "steps “big steps” find “different modes” and small ones sample",
     "Deep Ensembles; Efficient Posterior approx. …",
-    "cycles",
+    "cycles, cycles for networks",
 )
 def _():
     def of_one_chain(name):

@@ -40,6 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # They find the modes, but they do not weigh them.
 # {numref}`fig-cyclical-weights` has 25 modes of width $\sigma = \sqrt{0.03}$, at a distance of 2. Those on the right weigh nine times as much as the others, so that 86 per cent of the mass is there.
 # A chain whose step falls from large to small in every *cycle* reaches them all, but fewer than half of its cycles end on the right, although it began in exact samples.
+# What weighs modes is their energy: two random walks at different temperatures that swap positions get all 25 weights right ({numref}`fig-cyclical-tempering`).
 #
 # In a cycle of $\ell$ steps, step $j = 0, \dots, \ell - 1$ has the size
 #
@@ -288,7 +289,7 @@ errors = 2 * (p * (1 - p) / 600) ** 0.5
 look = {"fmt": "o", "ms": 4, "lw": 1, "color": "black", "label": "tempering"}
 axes.errorbar(range(25), shares(tempered), errors, **look)
 axes.set(xlabel="mode, column by column", ylabel="share of the samples")
-axes.legend()
+axes.legend(loc="upper left")
 plt.show()
 
 # %% tags=["hide-input"]
