@@ -163,7 +163,7 @@ show_prices(4)
 # V \approx \frac{d + 1}n\,A,
 # $$ (eq-control-noise)
 #
-# which is $\frac{d + 1}N$ of the plain noise. At one posterior standard deviation this ratio is {c}`ratio` in the data, and with sixteen times the data it is {c}`ratio-many` times smaller.
+# which is $\frac{d + 1}N$ of the plain noise. At one posterior standard deviation this ratio is {c}`ratio` in the data, where the formula has 0.005, and with sixteen times the data it is {c}`ratio-many` times smaller.
 # Here is what it does to the variance of SGLD at the step $\eta = 0.2/N$:
 
 # %%
@@ -262,7 +262,7 @@ check("board-sgld", passes, near(1.5, 0.02), kind="exact", digits=2)
 # Let $F = 1 - \eta Nx_i^2$ and $E\log\lvert F\rvert < 0$. There is one stationary distribution. Its moment $E\lvert\delta\rvert^p$, $p \ge 1$, is finite if and only if $E\lvert F\rvert^p < 1$.
 # ```
 #
-# The proof ({prf:ref}`thm-contractions`) is short in one direction: $\xi$ is independent and symmetric, so it makes $E\lvert\delta'\rvert^p$ larger than $E\lvert F\rvert^pE\lvert\delta\rvert^p$; if the moment is finite, both sides have the same $E\lvert\delta\rvert^p$, and $E\lvert F\rvert^p < 1$.
+# One direction is short ({prf:ref}`thm-contractions` has both). In equilibrium $\delta$ and $\delta'$ have the same moments, and independent symmetric noise makes a moment larger: $E\lvert\delta\rvert^p = E\lvert F\delta + \xi\rvert^p > E\lvert F\rvert^p\,E\lvert\delta\rvert^p$. If $E\lvert\delta\rvert^p$ is finite, then $E\lvert F\rvert^p < 1$.
 #
 # If $\lvert F\rvert > 1$ can happen, $E\lvert F\rvert^p$ exceeds one for large $p$, however small the chance. As $\log E\lvert F\rvert^p$ is convex in $p$, zero at $p = 0$ and falling there, there is exactly one positive *tail exponent* $\kappa$ with
 #

@@ -84,9 +84,9 @@ for name, friction in (("naive-rejected", 0.0), ("amagold", 0.5)):
     check(name, variances[name], near(1), error=error, because="it is exact")
 
 # %% [markdown]
-# The variance of $\theta$ is {c}`amagold`. Without friction the same function is naive SGHMC with HMC's rejection, and has {c}`naive-rejected`, where naive SGHMC alone has 2.14 ({numref}`fig-amagold`, left).
+# The variance of $\theta$ is {c}`amagold`. Without friction the same function is naive SGHMC with HMC's rejection, and has {c}`naive-rejected`, where naive SGHMC alone has more than 2 ({numref}`fig-amagold`, left).
 #
-# The price is on the right of the figure. The noise pumps energy into a path at the rate $\operatorname{tr}B$, as on {doc}`page 7 of the tutorial </book/tutorial/naive_sghmc>`, and friction hardly changes how much of it must be paid for in rejections.
+# The price is on the right of the figure. The noise pumps energy into a path at the rate $\operatorname{tr}B$ ({doc}`/book/tutorial/naive_sghmc`). It must be paid for in rejections, and friction hardly changes that.
 # *A guess before you read on: which share of the paths is accepted that last until the noise has brought in the energy 1?*
 
 # %% tags=["hide-input"]
@@ -115,7 +115,7 @@ colours = {
     "naive\nSGHMC": ("naive SGHMC", exact_variance("naive")),
     "with\nrejection": ("naive SGHMC with correction", variances["naive-rejected"]),
     "AMA-\nGOLD": ("SGNUTS", variances["amagold"]),
-    "SGHMC": ("SGHMC", exact_variance("sghmc-B")),
+    "SGHMC,\n$\\hat B = B$": ("SGHMC", exact_variance("sghmc-B")),
 }
 left.axhline(1, color=TRUTH, lw=3, zorder=0)
 for place, (colour, value) in enumerate(colours.values()):
@@ -141,7 +141,7 @@ plt.show()
 #
 # {prf:ref}`thm-reversal-short` says by how much the density of a palindromic step differs from that of the same step backwards: by $e^W$, with the work of the exact gradient.
 # There the gradient's noise was a part of the step's randomness, which the friction had to balance.
-# Now take the minibatch $\omega$ as given. Then $\nabla\tilde U(y; \omega)$ is just some vector at $y$. The proof never asks whether it is the gradient of anything, so it holds with $\nabla\tilde U$ in the place of $\nabla U$, without noise and without an estimate.
+# Now take the minibatch $\omega$ as given. Then $\nabla\tilde U(y; \omega)$ is just some vector at $y$. The proof never asks whether it is the gradient of anything, so it holds for $\nabla\tilde U$, without noise and without an estimate.
 #
 # ```{prf:theorem} Accepting by the minibatches' own work
 # :label: thm-amagold
@@ -188,7 +188,7 @@ plt.show()
 # Algorithm 2 cannot be corrected in this way. It drifts first and kicks afterwards, so no path of its own leads back, and all would be rejected {cite:p}`garrigaalonso2021`.
 #
 # *Fresh minibatches* fulfil the assumption on the order. `Passes`, `Sweeps` and `Held` in general do not: a path may end within a pass, a sweep or a held minibatch. Then the next path's minibatches depend on those that have led to its start, and where a path crosses from one pass into the next the reversed order is not equally likely.
-# The package's `AMAGOLD` therefore accepts only `Fresh`.
+# The package's `AMAGOLD` therefore accepts only `Fresh`. (A path of exactly one pass, newly shuffled, would do.)
 #
 # ## What it costs
 #
@@ -205,13 +205,13 @@ plt.show()
 # E[\tilde W] \approx t\operatorname{tr}B, \qquad \operatorname{Var}\tilde W \approx 2t\operatorname{tr}B.
 # $$ (eq-amagold-moments)
 #
-# With many steps and directions $\tilde W$ is nearly Gaussian, and then ({ref}`ex-amagold-acceptance`)
+# With many steps and directions it is nearly Gaussian, and then ({ref}`ex-amagold-acceptance`)
 #
 # $$
 # \text{acceptance} \approx 2\,\Phi\bigl(-\sqrt{\tfrac12t\operatorname{tr}B}\,\bigr).
 # $$ (eq-amagold-acceptance)
 #
-# At $t\operatorname{tr}B = 1$ it is 0.48, which answers the guess. In ten dimensions the measured acceptances of AMAGOLD lie above the formula by {c}`above-formula` at most. In one dimension more is accepted, because the length of a path varies.
+# At $t\operatorname{tr}B = 1$ it is 0.48, which answers the guess. In ten dimensions the measured acceptances of AMAGOLD lie above the formula by {c}`above-formula` at most. In one dimension more is accepted, because some paths are slower than others and do less work.
 #
 # How many passes over the data is that? Measure in units of the posterior, where the curvature is 1 and $V \approx \frac NnI$ by {eq}`eq-noise-curvature`.
 # A path gains $t\operatorname{tr}B = t\,d\cdot\tfrac12\varepsilon\frac Nn$. To keep this below one takes more than $t/\varepsilon = \tfrac12t^2d\,\frac Nn$ steps of $n$ examples each, and one pass for the energy at the end:
@@ -220,7 +220,7 @@ plt.show()
 # \text{passes over the data for a path} > \tfrac12t^2d + 1.
 # $$ (eq-naive-passes)
 #
-# The size of the minibatch has dropped out, as on {doc}`/book/further/price`. But the price is that of the dimension, not of the accuracy: the samples are exact. For a quarter of a swing, $t = \tfrac12\pi$:
+# The size of the minibatch has dropped out, as in the law of the price. But dimension costs here, not accuracy: the samples are exact. For a quarter of a swing, $t = \tfrac12\pi$:
 
 # %% tags=["hide-input"]
 quarter = math.pi / 2
@@ -259,8 +259,8 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# In few dimensions that is good: SGLD pays 100 passes for one per cent, in any. Larger steps with fewer accepted paths are a little better: the gained energy times the acceptance is largest at an acceptance of 0.23, as for random-walk Metropolis, and there an accepted path costs {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
-# Shorter paths do not help, since an independent sample takes as many more of them.
+# In few dimensions that is good: SGLD pays 100 passes for one per cent, in any. Larger steps with fewer accepted paths are a little better: energy times acceptance is largest at an acceptance of 0.23, as for random-walk Metropolis, and there an accepted path costs {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# Shorter paths do not help, since an independent sample takes of the order of $1/t^2$ of them.
 # SGHMC's friction takes the same energy out and rejects no path. What it needs for that is the estimate $\hat B$.
 #
 # Nothing here asks for a Gaussian. From exact starts in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well`, where 0.8327 is exact; that of $e^{-\tilde W}$ over the paths in the bowl is {c}`jarzynski`.
@@ -269,7 +269,7 @@ check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 #
 # The decision itself reads all the data. {cite:t}`korattikara2014` and {cite:t}`bardenet2014` let a sample take it.
 # Take random-walk Metropolis: $\theta'$ is accepted if $\sum_i\ell_i > \log u$, with $\ell_i = \log p(x_i \mid \theta') - \log p(x_i \mid \theta)$ and $u$ uniform in $(0, 1)$. So the question is whether the mean of $N$ numbers exceeds a threshold. Read in random order, look now and then, and decide once a $t$-test at the error $\epsilon$ tells the mean so far from the threshold.
-# {numref}`fig-naive-poll` has the result for the mean of 1,000 normal numbers, with a look after every 50.
+# {numref}`fig-naive-poll` has the result for the mean of 1,000 normal numbers.
 
 # %% tags=["hide-input"]
 N, looks = 1_000, torch.arange(50, 1_001, 50)
