@@ -9,7 +9,7 @@
 # # How many numbers must B̂ have?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 28 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 29 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! thermostat, ! Nosé–Hoover thermostat, ! diagonal noise estimate
@@ -216,9 +216,9 @@ def sgnht_step(gradient, theta, r, xi, step_size, A, generator):
 # a\sigma^2 = (1 - \tfrac12\varepsilon\xi)\,s.
 # $$ (eq-thermostat-step)
 #
-# This holds in every direction, at every step size and with any noise, as long as $\xi$ stands still and the chain is stable. (With few coordinates $\xi$ keeps moving, and it is only approximate.)
+# This holds in every direction, at every step size and with any noise, as long as $\xi$ stands still and the chain is stable. With few coordinates $\xi$ keeps moving, and it is only approximate.
 # The thermostat keeps the average of $s$ at 1, so the average of $a\sigma^2$ is $1 - \tfrac12\varepsilon\xi$: *the better it works, the more exactly is the variance too small by $\tfrac12\varepsilon\xi$*.
-# (SGHMC has the same relation. But there it is $a\sigma^2$ that is right up to order $\varepsilon^2$, and $s$ is too large.)
+# SGHMC has the same relation, but there it is $a\sigma^2$ that is right up to order $\varepsilon^2$, and $s$ is too large.
 #
 # We run it in 300 coordinates, a third with each curvature of the regression: once with noise that is in proportion to the curvature, $V = 5a$, and once with the same average noise in all.
 
@@ -328,7 +328,7 @@ check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3
 # ```{exercise}
 # :label: ex-estimate-mass
 #
-# ★★ {prf:ref}`thm-estimate-direction` wants mass and friction to be numbers. Let $M$ be a matrix and $C = cM$. Show that with $\theta = M^{-1/2}u$ everything is as before, and say what becomes of $T_v$. Which mass makes one number enough?
+# ★★ {prf:ref}`thm-estimate-direction` has $U = \tfrac12\theta^\top A\theta$, and wants mass and friction to be numbers. Let $M$ be a matrix and $C = cM$. Show that with $\theta = M^{-1/2}u$ everything is as before, and say what becomes of $T_v$. Which mass makes one number enough?
 # ```
 #
 # ```{solution} ex-estimate-mass
