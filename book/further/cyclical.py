@@ -383,7 +383,7 @@ check("freeze-long", excess, near(0.49, 0.03), kind="exact", digits=2)
 #
 # $\hat D - s^2/2$ is $N(D - s^2/2, s^2)$, and the mean of $\min(1, e^z)$ over it is $a(D) = \Phi(D/s - s/2) + e^D\,\Phi(-D/s - s/2)$. Exchange $D$ and $-D$, and multiply by $e^D$: the two terms change places.
 # At $D = 0$ the share is $2\Phi(-s/2)$: 0.32 at $s = 2$, and $6\cdot10^{-7}$ at $s = 10$. This *penalty* is that of {cite:t}`ceperley1999`.
-# The share {c}`penalty` is the simulated $\ln a(1)/a(-1)$ at $s = 2$, which should be 1.
+# Simulated with $s = 2$, $\ln\bigl(a(1)/a(-1)\bigr)$ is {c}`penalty`; it should be 1.
 # ````
 
 
