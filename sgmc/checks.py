@@ -129,17 +129,6 @@ def shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def check_indices(name: str, value: Any, number: int) -> None:
-    """Raise a ValueError unless ``value`` has distinct whole numbers below a limit,
-    int64 ``(size,)``.
-    """
-    check_tensor(name, value, "size", floating=False)
-    different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
-    right = different and 0 <= int(value.min()) <= int(value.max()) < number
-    what = f"different numbers of torch.int64 from 0 to {number - 1}"
-    _require(right, name, what, (value.dtype, value.tolist()))
-
-
 def check_instance(name: str, value: object, kind: Any, example: str) -> None:
     """Raise a ValueError unless ``value`` is an object of that kind; the class itself
     is not accepted.

@@ -39,6 +39,7 @@ from scipy import stats
 from torch import Tensor
 
 from booklib.models.factorisation import MatrixFactorisation
+from booklib.models.gibbs import Gibbs
 from booklib.page.claims import claim
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
@@ -49,7 +50,6 @@ from sgmc.diagnostics import split_r_hat
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance
-from sgmc.other_kernels import Gibbs
 from sgmc.potentials import differentiate
 from sgmc.tuning import matched_noise_estimate
 

@@ -123,7 +123,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # SGHMC's kernel has that invariant law only up to its step size and its gradient noise; the Gibbs step adds no error of its own, but it can let the kernel's grow ({doc}`/book/studies/reproduction_report`).
 # In code it is two lines for a tensor of weights, a sum of squares and a Gamma draw. `draw_hyperparameters` of a `HierarchicalNetwork` does it for every tensor and every chain.
 # A posterior is not changed by what is drawn: `posterior.given(drawn)` is another one, with these precisions, for the steps of the next round.
-# `Gibbs` of `sgmc.kernels` is the two in turn, as a kernel for `sample`.
+# `Gibbs` of `booklib.models.gibbs` is the two in turn, as a kernel for `sample`.
 
 # %%
 train, _, test = split_digits()  # 3,200 and 1,000 of those that are always there

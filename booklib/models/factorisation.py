@@ -27,12 +27,9 @@ class MatrixFactorisation(GaussianPrior):
 
     The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄),
     and every precision, τ too, has a Gamma prior where it is drawn
-    (:class:`sgmc.other_kernels.Gibbs`). This is the model of Chen et al. (2014, Section
-    4.3), simpler than that of Salakhutdinov and Mnih, whose users and items have means
-    and full covariances of their own.
-
-    A position holds a row for each user and then for each item, its factors and then
-    its bias.
+    (:class:`booklib.models.gibbs.Gibbs`). This is the model of Chen et al. (2014,
+    Section 4.3), simpler than that of Salakhutdinov and Mnih, whose users and items
+    have means and full covariances of their own.
 
     Args:
         users: i of each rating, ``(N,)`` int64 from 0.

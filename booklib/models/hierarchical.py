@@ -15,7 +15,7 @@ class HierarchicalNetwork(NetworkPosterior):
     """The posterior of a network's weights, whose prior precisions λ = 1/τ², one for
     each tensor of weights, are drawn too (Chen et al., 2014, Section 4.2).
 
-    :class:`sgmc.other_kernels.Gibbs` draws weights and precisions in turn.
+    :class:`booklib.models.gibbs.Gibbs` draws weights and precisions in turn.
 
     Args:
         arguments: those of a NetworkPosterior; the prior variances are where the

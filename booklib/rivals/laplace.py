@@ -7,7 +7,8 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.rivals.descent import check_task
-from sgmc.checks import MEMORY, check_indices
+from booklib.scores.checks import check_indices
+from sgmc.checks import MEMORY
 from sgmc.door.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_block

@@ -6,7 +6,8 @@ import copy
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_indices, check_instance, check_seed
+from booklib.scores.checks import check_indices
+from sgmc.checks import check_count, check_instance, check_seed
 from sgmc.posteriors.base import Batch, DataPotential
 
 _OF_EXAMPLES = (

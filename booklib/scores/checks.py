@@ -55,6 +55,19 @@ def check_draws(name: str, value: Any, *statistics: str) -> None:
             )
 
 
+def check_indices(name: str, value: Any, number: int) -> None:
+    """Raise a ValueError unless ``value`` has distinct whole numbers below a limit,
+    int64 ``(size,)``.
+    """
+    check_tensor(name, value, "size", floating=False)
+    different = f"{value.dtype}" == "torch.int64" and len(value.unique()) == len(value)
+    right = different and 0 <= int(value.min()) <= int(value.max()) < number
+    what = f"different numbers of torch.int64 from 0 to {number - 1}"
+    if not right:
+        given = value.dtype, value.tolist()
+        raise ValueError(f"{name} must be {what}, but it is {given!r}")
+
+
 def check_edges(edges: Tensor) -> None:
     """Raise a ValueError unless the edges of bins increase."""
     check_tensor("edges", edges, "bins + 1", floating=False)

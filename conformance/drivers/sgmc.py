@@ -11,13 +11,14 @@ import torch
 from torch import Generator
 
 import sgmc
+from booklib.models.gibbs import Gibbs
 from booklib.rivals.compiled import CompiledSGHMC
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.minibatches import Held
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import SGNHT, Cyclical, Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import SGNHT, Cyclical, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting, flows

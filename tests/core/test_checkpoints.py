@@ -27,6 +27,7 @@ import pytest
 import torch
 from torch import nn
 
+from booklib.models.gibbs import Gibbs
 from sgmc import sample
 from sgmc.checkpoints import (
     Checkpoint,
@@ -40,7 +41,7 @@ from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import Posterior, control_variates
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Cyclical, Gibbs
+from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting

@@ -254,7 +254,9 @@ def test_modules_that_are_no_function_of_their_parameters_yet(generator):
     NetworkPosterior(lazy, **settings)
     with warnings.catch_warnings(action="ignore"):
         scripted = torch.jit.script(nn.Linear(3, 1).double())
-    with pytest.raises(ValueError, match=r"compiled by torch\.jit.*nn\.Module that it was"):
+    with pytest.raises(
+        ValueError, match=r"compiled by torch\.jit.*nn\.Module that it was"
+    ):
         NetworkPosterior(scripted, **settings)
     with pytest.raises(ValueError, match=r"returns a tuple.*forward.*around it"):
         NetworkPosterior(nn.LSTM(3, 1).double(), **settings)

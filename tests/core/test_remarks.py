@@ -12,6 +12,7 @@ import pytest
 import scipy.stats
 import torch
 
+from booklib.models.gibbs import Gibbs
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.diagnostics import (
@@ -36,7 +37,7 @@ from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes, Sweeps
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain

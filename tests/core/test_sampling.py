@@ -19,6 +19,7 @@ import torch
 from nbclient import NotebookClient
 from torch import Tensor, nn
 
+from booklib.models.gibbs import Gibbs
 from booklib.models.hierarchical import HierarchicalNetwork
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
@@ -27,7 +28,7 @@ from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import Cyclical, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting
@@ -168,6 +169,7 @@ def test_the_same_seed_gives_the_same_draws_and_another_one_does_not(name):
     assert not torch.equal(first.samples, draw(4).samples)
 
 
+@pytest.mark.usefixtures("known_by_name")
 @pytest.mark.parametrize("name", RUNS)
 def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninterrupted_one_draws(
     name, tmp_path, monkeypatch
@@ -610,6 +612,7 @@ def draw(number=10, kernel=SGHMC_KERNEL, **settings):
     return sample(kernel, NOISY, START, number, **settings)
 
 
+@pytest.mark.usefixtures("known_by_name")
 @pytest.mark.parametrize("name", ["SGHMC", "Gibbs with NUTS"])
 def test_a_second_ctrl_c_saves_no_torn_state_and_a_run_is_extended(
     name, tmp_path, monkeypatch
@@ -775,7 +778,7 @@ def test_a_state_that_a_checkpoint_cannot_hold_is_refused(tmp_path):
 def test_a_chain_that_never_moved_is_named_whatever_was_collected():
     collect = lambda position: position.sum(-1)
     start = torch.full((3, 2), 0.5)
-    with pytest.warns(UserWarning, match=r"^chains \[0\] .*step_size"):
+    with pytest.warns(UserWarning, match=r"^chain 0 .*step_size"):
         sample(Still(), DoubleWell(2), start, 50, thinning=2, collect=collect)
     with pytest.warns(UserWarning) as caught:  # R̂ would add nothing
         sample(HMC(50.0, 3), Gaussian.standard(3), torch.ones(2, 3), 200)

@@ -17,7 +17,7 @@ from torch import nn
 
 from booklib import rivals
 from booklib.data import made_up_ratings, synthetic_mushrooms
-from booklib.models import factorisation, networks
+from booklib.models import factorisation, gibbs, networks
 from booklib.rivals import consensus, distillation, pruning, shards, thinning
 from booklib.scores import diagnostics, fidelity, prediction
 from sgmc import (
@@ -88,7 +88,7 @@ CALLS = {  # with arguments that are right
     other_kernels.RandomWalkMetropolis: dict(step_size=0.1),
     other_kernels.AMAGOLD: dict(step_size=0.1, friction=0.5, num_steps=3, mass=ONE),
     other_kernels.SGNHT: dict(step_size=0.1, diffusion=0.5, mass=ONE),
-    other_kernels.Gibbs: dict(kernel=kernels.NUTS(0.1), num_steps=1),
+    gibbs.Gibbs: dict(kernel=kernels.NUTS(0.1), num_steps=1),
     other_kernels.Cyclical: dict(
         kernel=kernels.SGLD,
         step_size=0.1,

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from booklib.models import factorisation
 from booklib.models.factorisation import MatrixFactorisation
+from booklib.models.gibbs import Gibbs
 from sgmc import sample
 from sgmc.kernels import HMC, Kernel
-from sgmc.other_kernels import Gibbs
 from sgmc.posteriors import DataPotential
 from sgmc.potentials import differentiate
 from tests.checks import z_bound

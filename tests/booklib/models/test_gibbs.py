@@ -10,12 +10,13 @@ import torch
 from scipy import stats
 from torch import nn
 
+from booklib.models.gibbs import Gibbs
 from booklib.models.hierarchical import HierarchicalNetwork
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
-from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.posteriors import Gaussian
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell
@@ -343,6 +344,7 @@ def test_a_run_starts_with_the_precisions_of_its_posterior(generator):
     assert all(value.dtype == DOUBLE for value in state.hyperparameters.values())
 
 
+@pytest.mark.usefixtures("known_by_name")
 def test_hyperparameters_keep_their_names_when_they_are_drawn_in_another_order(
     tmp_path, monkeypatch
 ):
