@@ -86,7 +86,7 @@ for name, friction in (("naive-rejected", 0.0), ("amagold", 0.5)):
 # %% [markdown]
 # The variance of $\theta$ is {c}`amagold`. Without friction the same function is naive SGHMC with HMC's rejection, and has {c}`naive-rejected`, where naive SGHMC alone has more than 2 ({numref}`fig-amagold`, left).
 #
-# The price is on the right of the figure. The noise pumps energy into a path at the rate $\operatorname{tr}B$ ({doc}`/book/tutorial/naive_sghmc`). It must be paid for in rejections, and friction hardly changes that.
+# The price is on the right of the figure. The noise pumps energy into a path at the rate $\operatorname{tr}B$ ({doc}`page 7 of the tutorial </book/tutorial/naive_sghmc>`). It must be paid for in rejections, and friction hardly changes that.
 # *A guess before you read on: which share of the paths is accepted that last until the noise has brought in the energy 1?*
 
 # %% tags=["hide-input"]
