@@ -1104,7 +1104,7 @@ claim(
 # draws = sample(kernel, model, place, num_samples=50, warm_up=10)
 # ```
 #
-# 1. *Tune*, from modes that were found from different places, and read what the kernel prints: below a share of a half smaller batches would do; below a step of 0.01 larger ones, or {doc}`control variates </book/further/choosing_the_estimate>`, would pay.
+# 1. *Tune*, from modes that were found from different places, and read what the kernel prints: below a share of a half smaller batches would do; below a step of 0.01 larger ones, or {doc}`control variates </book/further/control_variates>`, would pay.
 # 2. *Sample* four chains or more; keep 200 samples in all for means, 2,000 for standard deviations.
 # 3. *Half the step.* If `half_step` says that means or standard deviations differ, go on with the half, and halve again.
 # 4. *Then* $\hat R$ below 1.01, Stein's discrepancy, and posterior prediction.

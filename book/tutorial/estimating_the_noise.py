@@ -244,7 +244,7 @@ plt.show()
 # How much friction, then?
 # Page 8's rule, from $\sqrt a$ to $2\sqrt a$ with $a$ the softest curvature, is about speed, and is the one to use where the noise is small or known.
 # This page's rule is about room. Estimates scatter about their mean, and whatever exceeds $C$ heats. For the coins, where $\hat B$ never exceeds $2B$, twice $B$ is enough. In general take three times the largest eigenvalue of the *mean* of $\hat B$, as a rule of thumb, and count what was clipped: {eq}`eq-clipping` turns the count into a temperature.
-# Take the larger of the two. In the regression below the first gives 5 to 10 and the second 12, because the largest eigenvalue of $\hat B$ is about 4: we take 12. If the second is much larger, and the chain too slow for it, reduce the noise itself, by a smaller step, larger minibatches or control variates ({doc}`/book/further/choosing_the_estimate`).
+# Take the larger of the two. In the regression below the first gives 5 to 10 and the second 12, because the largest eigenvalue of $\hat B$ is about 4: we take 12. If the second is much larger, and the chain too slow for it, reduce the noise itself, by a smaller step, larger minibatches or control variates ({doc}`/book/further/control_variates`).
 #
 # ## Many directions
 #
