@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "average = networks[0]",
     ),
     "digits": (
-        {"one-error", "level", "four-letters", "average-letters"},
+        {"one-error", "level", "differ", "average-letters"},
         "sure[:n].quantile(0.2)",
         "sure[n:].quantile(0.2)",
     ),
