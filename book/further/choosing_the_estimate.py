@@ -302,7 +302,7 @@ check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3
 
 # %% [markdown]
 # A $\theta$ costs {c}`estimate-theta` passes in place of a hundred, and a $\theta^2$ {c}`estimate-square`, at the largest step whose error is one per cent.
-# The two rules for the friction agree at $\varepsilon = \frac43\sqrt a/V$: below that step page 8's $2\sqrt a$ is the larger, above it $3\hat B$; **take the larger**, because the first is about speed and the second about room (`friction_for` computes it). At a step so small that the first one rules, a sample costs more than three passes.
+# The two rules for the friction agree at $\varepsilon = \frac43\sqrt a/V$: below that step page 8's $2\sqrt a$ is the larger, above it $3\hat B$; **take the larger**, because the first is about speed and the second about room. At a step so small that the first one rules, a sample costs more than three passes.
 #
 # **To remember:** an estimate needs the noise's shape, direction by direction; a thermostat is one number.
 #

@@ -39,7 +39,6 @@ from sgmc.kernels import SGHMC
 from sgmc.noise import OnlineNoise, estimate_noise_variance
 from sgmc.posteriors import NetworkPosterior
 from sgmc.splittings import sghmc_chain
-from sgmc.tuning import friction_for
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -210,7 +209,7 @@ network_runs = {
 
 # %%
 met = network_runs["n = 100", "online"][1] / (0.5 * learning_rate)  # V of each weight
-by_weight = friction_for(met, learning_rate, at_least=decay).clamp(max=0.5)
+by_weight = (1.5 * learning_rate * met).clamp(decay, 0.5)  # 3β̂, or α
 more = "n = 100, friction by weight"
 network_runs[more, "zero"] = follow(100, 8, by_weight, 0.0)
 network_runs[more, "online"] = follow(100, 8, by_weight, online)
@@ -548,7 +547,7 @@ claim(
 #
 # * Measure before you choose: `estimate_noise_variance` once, after a few hundred steps, compared with the friction layer by layer.
 # * If the noise is a few per cent of the friction everywhere, take $\hat B = 0$ and go on.
-# * If it is large in a few weights, give those more friction: `friction_for(variance, learning_rate, at_least=decay)`.
+# * If it is large in a few weights, give those more friction: `(1.5 * learning_rate * variance).clamp(min=decay)`, three times $\hat\beta$ and at least $\alpha$.
 # * Then take the rest away with `OnlineNoise("diagonal", averaging=0.9)`.
 # * Read the thermometer: momenta squared, times $1 - \tfrac12\alpha$, should average to one.
 #

@@ -4,7 +4,6 @@ from sgmc.tuning.adaptation import adapt
 from sgmc.tuning.defaults import (
     DefaultSGHMC,
     default_kernel,
-    friction_for,
     matched_noise_estimate,
     tune,
 )
@@ -16,7 +15,6 @@ __all__ = [
     "adapt",
     "default_kernel",
     "find_mode",
-    "friction_for",
     "half_step",
     "matched_noise_estimate",
     "standard_deviations",

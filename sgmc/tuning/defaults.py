@@ -12,7 +12,6 @@ from torch import Generator, Tensor
 
 from sgmc.checks import (
     check_dims,
-    check_number,
     check_positive,
     check_precision,
 )
@@ -477,37 +476,3 @@ def _stiffest(
         for _ in range(3 * _LOOKS)
     ]
     return max(stiffness, 1.0), float(in_double(torch.stack(along)).var(0).mean())
-
-
-def friction_for(
-    noise_variance: float | Tensor,
-    step_size: float,
-    multiple: float = 3.0,
-    at_least: float = 0.0,
-) -> float | Tensor:
-    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C exceeds
-    B̂: a number, or ``(dim,)`` for a diagonal V; for a full V one number for all, C =
-    k·½ε·λ_max(V).
-
-    Args:
-        noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
-        step_size: ε; or η, for the momentum decay α of the learning-rate form.
-        multiple: k, at least 1, where nothing is injected.
-        at_least: the smallest friction of a coordinate; one without noise and without
-            friction would never settle.
-
-    Raises:
-        ValueError: if an argument is out of its range.
-
-    Example:
-        >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, at_least=0.1)
-        tensor([0.6000, 0.1000])
-    """
-    check_positive("step_size", step_size)
-    check_number("at_least", at_least, 0)
-    check_number("multiple", multiple, 1)
-    variance = as_matrix(noise_variance, "noise_variance")
-    if variance.tensor.ndim == 1:
-        return (multiple * 0.5 * step_size * variance.tensor).clamp(min=at_least)
-    largest = max(variance.eigenvalues)
-    return max(round(multiple * 0.5 * step_size * largest, 12), at_least)

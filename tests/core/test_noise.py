@@ -19,7 +19,6 @@ from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosteri
 from sgmc.potentials import Potential
 from sgmc.splittings import sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from sgmc.tuning import friction_for
 from tests.checks import assert_covariance, z_bound
 
 DOUBLE = torch.float64
@@ -521,16 +520,6 @@ def test_estimates_made_once(generator):
         estimate_noise_variance(potential, position, generator, "full"),
         torch.diag(torch.tensor([1.0, 3.0])),
     )
-    assert friction_for(
-        torch.tensor([[2.0, 1.0], [1.0, 2.0]]), step_size=0.1, multiple=2.0
-    ) == pytest.approx(0.3)
-    assert friction_for(1.0, step_size=0.1, multiple=2.0, at_least=0.5) == 0.5
-    by_coordinate = friction_for(
-        torch.tensor([0.0, 1.0, 4.0]), step_size=0.1, multiple=2.0, at_least=0.2
-    )
-    torch.testing.assert_close(by_coordinate, torch.tensor([0.2, 0.2, 0.4]))
-    # C ⪰ B̂ in every coordinate
-    SGHMC(0.1, by_coordinate, noise_estimate=0.05 * torch.tensor([0.0, 1.0, 4.0]))
 
 
 class Varying(Potential):
@@ -628,9 +617,6 @@ def run(potential, kind="diagonal", dim=2, **settings):
             lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0),
             "temperature is 0",
         ),
-        (lambda: friction_for(4.0, 0.1, multiple=0.9), r"multiple.*0\.9"),
-        (lambda: friction_for(4.0, 0.1, multiple=math.inf), r"multiple.*inf"),
-        (lambda: friction_for(4.0, 0.1, at_least=-1.0), r"at_least.*-1\b"),
         (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), r"friction.*noise_estimate"),
         (
             lambda: SGHMC(

@@ -117,7 +117,6 @@ CALLS = {  # with arguments that are right
     minibatches.Fresh: dict(replacement=False),
     minibatches.Held: dict(num_steps=2, rule=minibatches.Passes()),
     noise.OnlineNoise: dict(kind="diagonal", refresh_every=1, averaging=0.5),
-    tuning.friction_for: dict(noise_variance=1.0, step_size=0.1, multiple=3.0),
     noise.estimate_noise_variance: dict(
         potential=LOGISTIC, position=START, generator=GENERATOR, kind="diagonal"
     ),
