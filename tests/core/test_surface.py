@@ -196,6 +196,7 @@ CALLS = {  # with arguments that are right
         probabilities=TWO, targets=LABELS[:2], shares=[0.0, 0.5]
     ),
     prediction.area_under_roc: dict(inside=ONE, outside=ONE),
+    prediction.answered: dict(inside=TWO, outside=TWO, share=0.8),
     prediction.predictive_entropy: dict(probabilities=TWO),
     networks.multilayer_perceptron: dict(sizes=[3, 2], activation="relu"),
     networks.convolutional_network: dict(
