@@ -179,9 +179,7 @@ def gradients_of(num_steps, ratio):
 
 for num_steps in (5, 157):
     narrow, wide = gradients_of(num_steps, 3), gradients_of(num_steps, 100)
-    print(
-        f"L = {num_steps}: {narrow:.0f} gradients a sample if ℓ = 3s, {wide:.0f} if 100s"
-    )
+    print(f"L = {num_steps}: {narrow:.0f} gradients at ℓ = 3s, {wide:.0f} at 100s")
 check("five-steps", gradients_of(5, 100), near(7997, 1), kind="exact", digits=4)
 
 # %% [markdown]
