@@ -42,7 +42,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # *A guess before you read on.* The paper has $\varepsilon = 0.1$. Is there a step size below which it is safe?
 #
-# No chain can wait for the smallest of these probabilities, so they come from a grid.
+# The smallest of these probabilities cannot be counted in chains, so they come from a grid.
 # Without its momentum $r = (\theta' - \theta)/\varepsilon$, Algorithm 2 with $M = 1$ moves by
 #
 # $$
@@ -187,7 +187,7 @@ check(
 #
 # ## What brings a chain back
 #
-# When is there a stationary distribution? If the force brings a chain back from far away and grows no faster than $\lvert\theta\rvert$, small steps have exactly one, and forget the start geometrically ({prf:ref}`thm-ergodic-chain`). Linear and logistic regression with Gaussian priors are so.
+# When is there a stationary distribution? If the force brings a chain back from far away, and neither it nor its noise grows faster than $\lvert\theta\rvert$, small steps have exactly one, and forget the start geometrically ({prf:ref}`thm-ergodic-chain`). Linear and logistic regression with Gaussian priors are so.
 # Polynomials of degree two or more in the mean of a Gaussian likelihood, factorisations, funnels, and squared errors of a network with a hidden layer of rectifiers are not: there the gradient grows faster, in some directions at least, and chains can overshoot as here.
 #
 # Three changes bring the chain back.
@@ -358,8 +358,10 @@ def sgld_escape(slope, step_size, reach, points=100, num_steps=200):
     return float(law @ beyond) / 2
 
 
+same = dict(points=100, num_steps=200)
 ratios = [
-    sgld_escape(quartic_slope, h**2, 3.0) / pair_law(quartic_slope, h, 3.0, 1 / h)[2]
+    sgld_escape(quartic_slope, h**2, 3.0, **same)
+    / pair_law(quartic_slope, h, 3.0, 1 / h, **same)[2]
     for h in (0.4, 0.3)
 ]
 check(

@@ -9,7 +9,7 @@
 # # Any model
 #
 # ```{div} page-head
-# Level: second course · Reading: about 42 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 43 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A model may be two functions of named parameters, a module of PyTorch or a program in Pyro, and its data may lie in memory or on disk: three lines lead from it to draws.

@@ -279,7 +279,7 @@ plt.show()
 #
 # ## Change it
 #
-# * In the cell that calls `adapt` replace `num_steps=100, seed=7` by `num_steps=20, seed=7`: the mass is learned from too few samples, and the check on it shows ✗.
+# * In the cell that calls `adapt` replace `torch.zeros(100, 10)` by `torch.zeros(3, 10)`, and `num_steps=100` by `num_steps=20`: the mass is learned from too few samples, and the check on it shows ✗.
 # * In the cell of {numref}`fig-dual-averaging` replace `target=0.8), []` by `target=0.95), []`: the average comes to rest at a smaller step, and the dots below scatter about 0.95.
 #
 # ## Exercises
@@ -351,7 +351,7 @@ def averaged(step_size, average, shortfall, time, acceptance, first, target):
 
 now, gap = (1.0, 1.0, 0.0), 0.0
 for time, (size, average, seen) in enumerate(trace, 1):
-    now = averaged(*now, time, seen, 1.0, 0.8)
+    now = averaged(*now, time, seen, 1.0, averaging.target)
     gap = max(gap, abs(now[0] / size - 1), abs(now[1] / average - 1))
 check(
     "averaged",
