@@ -351,7 +351,7 @@ check("heat", excess.mean(), near(0.083, 0.03), because="other starts", digits=1
 # %% [markdown]
 # ## What are samples for, then?
 #
-# Ten starts, with the price in epochs of all networks together; *longer* means chains of five times as many steps:
+# Mean and standard deviation over ten starts, with the price in epochs of all networks together; *longer* means chains of five times as many steps:
 
 # %% tags=["hide-input"]
 columns = (("error", 100), ("log_loss", 1), ("letters", 100))
