@@ -9,6 +9,7 @@ import re
 import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -156,6 +157,7 @@ def test_nothing_is_overwritten_or_made_up(generator, tmp_path):
 NUMBERS = torch.arange(23.0)
 DATA = TensorDataset(NUMBERS)
 WEIGHTS = torch.arange(1.0, 24)
+CHANCE = partial(torch.rand, ())  # which goes to a worker, as a lambda does not
 
 
 class Endless(RandomSampler):
@@ -169,7 +171,7 @@ class Endless(RandomSampler):
 class Changing(Dataset):
     """Examples of which the last few change by a random number."""
 
-    def __init__(self, number=200, changing=180, draw=lambda: torch.rand(())):
+    def __init__(self, number=200, changing=180, draw=CHANCE):
         self.number, self.changing, self.draw = number, changing, draw
 
     def __len__(self):
