@@ -106,9 +106,7 @@ def confined(
     """
     system = {Path(path) for path in [*SYSTEM, *SETTINGS] if os.path.lexists(path)}
     shown = system | places_of_python()
-    covered = {
-        path for path in hidden if any(path.is_relative_to(other) for other in shown)
-    }
+    covered = {path for path in hidden if any(map(path.is_relative_to, shown))}
     size = ["--size", f"{ROOM}"] if "--size" in _options() else []
     # The folders in memory come first: an environment may lie below /tmp.
     mounts = ["--proc", "/proc", "--dev", "/dev"]

@@ -43,7 +43,10 @@ TAMED = [
         r"\\ ",
     ),
 ]
-FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?!\s)([^$]+?)(?<!\s)\$(?!\w)", re.S)
+# code, which stays as it is, or a formula
+FORMULA = re.compile(
+    r"(`+).*?\1|\$\$(.+?)\$\$|(?<![\\$\w])\$(?!\s)([^$]+?)(?<!\s)\$(?!\w)", re.S
+)
 SETTINGS = '''"""Settings of nbgrader for the pages in which one marks by hand."""
 
 c = get_config()  # noqa: F821
@@ -107,9 +110,8 @@ def execute(
         pupil, own = Path(name) / "pupil", str(Path(name) / "judge")
         settings = imports, pupil, hidden, is_confined
         start = functools.partial(confinement.start, *settings)
-        process = context.Process(
-            target=judge.main, args=(sender, cells, own, start, limits)
-        )
+        given = sender, cells, own, start, limits
+        process = context.Process(target=judge.main, args=given)
         process.start()
         sender.close()
         with suppress(EOFError, OSError):  # the second, if it is killed while it sends
@@ -317,8 +319,8 @@ def graded(submitted: nbformat.NotebookNode, outcome: Outcome) -> nbformat.Noteb
             cell.metadata.reason = "; ".join(errors) if verdicts else "not executed"
             for before, after in zip(seen, verdicts, strict=False):
                 if after.error and not before.error:
-                    of = f" of {after.block.sentence}" if after.block.sentence else ""
-                    text = f"a hidden test{of} failed\n"
+                    part = f": {after.block.sentence}" if after.block.sentence else ""
+                    text = f"a hidden test failed{part}\n"
                     outputs = [*outputs, judge.shown("stdout", text)]
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
     return notebook
@@ -347,8 +349,15 @@ def tamed(
 
 
 def set_formula(found: re.Match) -> str:
-    """Set a formula as MathML that Markdown leaves alone."""
-    made = mathml(found[1] or found[2], display=bool(found[1]))
+    """Set a formula as MathML that Markdown leaves alone; code stays as it is.
+
+    Example:
+        >>> FORMULA.sub(set_formula, "$x$, and not `$x$`")
+        '<math display="inline"><mrow><mi>x</mi></mrow></math>, and not `$x$`'
+    """
+    if found[1]:
+        return found[0]
+    made = mathml(found[2] or found[3], display=bool(found[2]))
     return made.replace("*", "&#42;").replace("_", "&#95;")
 
 
