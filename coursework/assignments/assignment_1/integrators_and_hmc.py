@@ -417,7 +417,7 @@ assert all(0.1 < float(found[0]) < 10 for found in best), (
 #
 # For a Gaussian target $N(0, \Sigma)$ and a mass matrix $M$, leapfrog is stable for all step sizes below a limit. Compute it.
 #
-# See *Hamiltonian dynamics*, “Leapfrog”; *Paths: step size, length, mass*, “Mass”.
+# See *Hamiltonian dynamics*, “Leapfrog”; *Tuning HMC and NUTS*, “How NUTS learns its step and its mass”.
 
 
 # %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
