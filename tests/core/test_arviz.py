@@ -2,6 +2,9 @@
 with both.
 """
 
+import dataclasses
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -277,6 +280,13 @@ def test_draws_of_another_temperature_are_told():
     )
     with pytest.warns(UserWarning, match=r"temperature 0\.5"):
         cold.to_arviz(posterior=posterior)
+    for temperature, told in ((1.5, 1), (10.0, 1), (11, 1), (1.0, 0), (1, 0)):
+        kernel = str(SGHMC(0.01, 1.0, temperature=temperature))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dataclasses.replace(cold, kernel=kernel).to_arviz(posterior=posterior)
+        found = [each for each in caught if "are of temp" in str(each.message)]
+        assert len(found) == told
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,25 @@ def test_streams_that_are_not_each_example_once_are_refused(batches, message, tm
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_any_tensor_that_changes_is_noticed(place, tmp_path):
+    def drawn(examples):
+        batch = torch.utils.data.default_collate(examples)
+        batch[place] += torch.rand(())
+        return batch
+
+    data = TensorDataset(NUMBERS, NUMBERS + 1, NUMBERS + 2)
+    with pytest.raises(ValueError, match=r"other examples in a second pass"):
+        to_disk(DataLoader(data, 5, collate_fn=drawn), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_than_ten_tensors_come_in_their_order(tmp_path):
+    given = [NUMBERS + place for place in range(12)]
+    found = to_disk([given], tmp_path)
+    assert [int(x[0]) for x in found] == list(range(12))
+
+
 def test_a_stream_may_have_as_many_examples_as_are_allowed(tmp_path):
     (found,) = to_disk(DataLoader(Stream(1_000), 5), tmp_path / "all", at_most=1_000)
     assert len(found) == 1_000

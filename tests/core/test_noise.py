@@ -250,6 +250,25 @@ def test_without_minibatches_there_is_no_noise(kind, generator):
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_rounding_leaves_no_variance_below_zero(dtype):
+    """All examples have one gradient, so that the variance is zero."""
+    slopes = torch.linspace(0.1, 7.3, 40, dtype=dtype)
+    posterior = Posterior(
+        lambda position: 0 * position.sum(-1),
+        lambda position, x: (position @ slopes)[:, None] + 0 * x,
+        data=(torch.zeros(50, dtype=dtype),),
+        dim=40,
+        batch_size=7,
+    )
+    position = torch.zeros(3, 40, dtype=dtype)
+    for kind in ("scalar", "diagonal"):
+        given = position, torch.arange(21).view(3, 7), kind
+        variance = posterior.gradient_and_variance_given(*given)[1]
+        assert (variance >= 0).all()
+        assert variance.max() < 1e5 * torch.finfo(dtype).eps
+
+
 def test_a_noisy_gradient_knows_its_variance(generator):
     full = torch.tensor([[4.0, 1.0], [1.0, 2.0]])
     for variance, expected in (

@@ -273,6 +273,26 @@ def test_chains_at_one_place_have_minibatches_of_their_own(name, rule, data, gen
     assert len(variances.round(decimals=9).unique(dim=0)) >= 15
 
 
+def test_a_fresh_minibatch_is_drawn_by_its_generator_whatever_the_rule(data):
+    """With replacement; the global random numbers stay what they are."""
+    posterior = LinearRegression(*data, batch_size=3, minibatches=Passes())
+    position, before = torch.zeros(5_000, 3, dtype=DOUBLE), torch.get_rng_state()
+    drawn = posterior.fresh_minibatch(position, torch.Generator().manual_seed(5))
+    assert torch.equal(torch.get_rng_state(), before)
+    again, other = (
+        posterior.fresh_minibatch(position, torch.Generator().manual_seed(seed))
+        for seed in (5, 6)
+    )
+    assert drawn.shape == (5_000, 3)
+    assert torch.equal(drawn, again) and not torch.equal(drawn, other)
+    share = drawn.flatten().bincount(minlength=7) / 15_000
+    assert (share - 1 / 7).abs().max() < 6 * math.sqrt(6 / 49 / 15_000)
+    twice = (drawn[:, 0] == drawn[:, 1]).double().mean()
+    assert abs(twice - 1 / 7) < 6 * math.sqrt(6 / 49 / 5_000)
+    whole = LinearRegression(*data, batch_size=7)
+    assert whole.fresh_minibatch(position, torch.Generator()) is None
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, {"batch_size": 3}, {"batch_size": 3, "minibatches": Fresh(replacement=True)}],

@@ -274,6 +274,23 @@ def test_the_first_checkpoints_come_early_and_the_others_every_so_often(
     assert writes == [1.5, 3.5, 7.5, 15.5, 26.0, 36.5, 42.0]
 
 
+def test_a_run_of_several_parts_took_as_long_as_all_of_them(tmp_path, monkeypatch):
+    """By a clock that a step moves on by a second."""
+    now, step = [0.0], SGHMC.step
+    monkeypatch.setattr(sampling.time, "monotonic", lambda: now[0])
+
+    def slow(*arguments):
+        now[0] += 1.0
+        return step(*arguments)
+
+    monkeypatch.setattr(SGHMC, "step", slow)
+    for number in (3, 5, 9, 9):
+        where = Checkpoint(tmp_path / "run.pt")
+        draws = sample(SGHMC_KERNEL, NOISY, START, number, checkpoint=where)
+        assert draws.seconds == number
+        now[0] += 100.0  # between two parts
+
+
 def test_warm_up_and_thinning_keep_the_steps_they_should():
     every = sample(SGHMC_KERNEL, NOISY, START, num_samples=17, seed=2)
     kept = sample(

@@ -349,6 +349,20 @@ def test_the_first_step_size_crosses_one_half_of_the_mean_acceptance(generator):
     assert acceptance(step_size) > 0.5 >= acceptance(2 * step_size)
 
 
+def test_a_warm_up_has_other_random_numbers_than_the_run_of_its_seed(monkeypatch):
+    seeds, step = [], HMC.step
+
+    def noted(self, potential, state, generator):
+        seeds.append(generator.initial_seed())
+        return step(self, potential, state, generator)
+
+    monkeypatch.setattr(HMC, "step", noted)
+    start = torch.zeros(2, 3, dtype=torch.float64)
+    adapt(HMC(1.0, 1), TARGET, start, num_steps=20, seed=3)
+    sample(HMC(0.1, 1), TARGET, start, num_samples=1, seed=3)
+    assert len(seeds) == 21 and seeds.count(seeds[-1]) == 1
+
+
 def test_what_is_adapted_has_a_step_size_a_mass_and_an_acceptance():
     start = torch.zeros(2, 3, dtype=torch.float64)
     for kernel, message in (

@@ -356,6 +356,15 @@ def test_the_tuning_says_how_long_it_takes_and_obeys_a_stop_within_a_draw(monkey
     assert stopped.calls == 100
 
 
+def test_both_turns_have_random_numbers_of_their_own():
+    target, start = Gaussian.standard(1, DOUBLE), torch.zeros(1, 1, dtype=DOUBLE)
+    run, seeds = defaults._Tuning(target, start, seed=7), set()
+    for _ in range(20):
+        seeds.add(run.generator.initial_seed())
+        run.advance()
+    assert len(seeds) == 2
+
+
 class Counted(LogisticRegression):
     """Counts the gradients of twenty chains, of minibatches and of all the data."""
 
