@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from booklib.rivals.compiled import CompiledSGHMC
 from sgmc import sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Fresh
 from sgmc.posteriors.base import DataPotential

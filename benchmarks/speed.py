@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from booklib.models.networks import multilayer_perceptron
-from booklib.rivals.compiled import CompiledSGHMC
 from sgmc import sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
 from sgmc.models import Posterior

@@ -92,7 +92,7 @@ SEE = {
     "SGNUTS": "tutorial/sgnuts",
     "Markov chains": "tutorial/markov_chains",
     "tuning HMC": "practice/tuning_hmc",
-    "a part of the data": "further/minibatch_metropolis",
+    "rejections": "further/minibatch_metropolis",
     "SGLD": "further/price",
     "falling steps": "further/falling_steps",
     "constant SGD": "further/constant_sgd",
@@ -391,7 +391,7 @@ def _():
 @row(
     "“It is possible to do MH using a subset of data”",
     "p. 4",
-    "a part of the data",
+    "rejections",
 )
 def _():
     share = 20 / (20 + 1 / 2.3**2)

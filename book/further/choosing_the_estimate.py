@@ -109,6 +109,12 @@ plt.show()
 # Both are right in each coordinate. *A guess before you read on: what does the diagonal do to the variance along $(1, 1)$, and what to that along $(1, -1)$?*
 # The right side has the answer: the first becomes too large, the second too small.
 #
+# An estimate of the right shape has its row on the price board, at three times the friction that it takes away:
+
+# %% tags=["hide-input"]
+show_prices(2)
+
+# %% [markdown]
 # ## One balance for all of them
 #
 # Take a direction $v$ of length one, an eigenvector of the curvature, and the momentum $r_v$ along it.
@@ -295,7 +301,6 @@ check("thermostat-far", max(far), at_most_errors(), because="the six exact ratio
 # At $k = 1$ nothing is left to inject, and there is no room for an estimate that scatters. The tutorial's rule is $k = 3$:
 
 # %% tags=["hide-input"]
-show_prices(2)
 theta, square = least_prices("estimate")
 check("estimate-theta", theta.passes, near(2.94, 0.02), kind="exact", digits=3)
 check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3)

@@ -547,7 +547,7 @@ for chains_of in (1, 1_000):
 #
 # 1. Profile ten samples after ten others, so that nothing is measured that happens once.
 # 2. Add up `self_cpu_time_total` and compare with the clock.
-#    If a sample takes more than twice the sum, you pay for Python: more chains, more gradients for each sample (`num_steps`), or `booklib.rivals.compiled.CompiledSGHMC`, in the checkout.
+#    If a sample takes more than twice the sum, you pay for Python: more chains, more gradients for each sample (`num_steps`), or `sgmc.compiled.CompiledSGHMC`.
 # 3. If the operators take it, but each takes a few microseconds, you pay for calls: the same remedies.
 # 4. If few operators take it, see which.
 #    Products of matrices (`aten::mm`, `aten::addmm`): fewer bits or a smaller model.

@@ -845,7 +845,7 @@ claim(
 # Suppose that someone left $\hat B$ at zero, as many libraries do by default.
 # Which check would tell?
 #
-# *Chains that agree* do not: $\hat R$ compares chains with each other {cite:p}`vehtari2021`, and these all have the same wrong distribution.
+# *Chains that agree* do not: $\hat R$ {cite:p}`gelman1992,gelman2013,vehtari2021` compares chains with each other, and these all have the same wrong distribution.
 #
 # *Half the step* does, because the error of most faults falls with $\varepsilon$.
 # It misses what does not depend on the step, such as a forgotten $N/n$ or a wrong model.

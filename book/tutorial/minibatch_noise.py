@@ -140,7 +140,7 @@ plt.show()
 # :label: thm-minibatch
 #
 # Let $\bar g = \frac1N\sum_ig_i$ and $\Sigma_g = \frac1N\sum_i(g_i - \bar g)(g_i - \bar g)^\top$, both functions of $\theta$.
-# Then $E[\nabla\tilde U] = \nabla U$, and $V(\theta) = \operatorname{Cov}[\nabla\tilde U]$ is, with replacement and without,
+# Then $E[\nabla\tilde U] = \nabla U$, and $V(\theta) = \operatorname{Cov}[\nabla\tilde U]$ is, with replacement and without {cite:p}`cochran1977`,
 #
 # $$
 # \begin{aligned}

@@ -12,9 +12,9 @@ from torch import Generator
 
 import sgmc
 from booklib.models.gibbs import Gibbs
-from booklib.rivals.compiled import CompiledSGHMC
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.minibatches import Held
 from sgmc.noise import OnlineNoise

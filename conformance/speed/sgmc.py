@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from booklib.rivals.compiled import CompiledSGHMC
 from conformance.speed import shared
 from sgmc import sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
 from sgmc.models import Posterior

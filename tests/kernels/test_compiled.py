@@ -7,9 +7,8 @@ import shutil
 import pytest
 import torch
 
-from booklib.rivals import compiled
-from booklib.rivals.compiled import CompiledSGHMC
-from sgmc import sample
+from sgmc import compiled, sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import SGHMC
 from sgmc.models import Posterior
 from sgmc.noise import OnlineNoise
@@ -148,9 +147,7 @@ def test_each_form_of_the_arguments_is_compiled_once(monkeypatch):
     """Told by shape, strides, type and number, and by the potential and what it has;
     the numbers alone are no form. Nothing is compiled here.
     """
-    monkeypatch.setattr(
-        "booklib.rivals.compiled._compile", lambda *_: lambda *tensors: 0
-    )
+    monkeypatch.setattr("sgmc.compiled._compile", lambda *_: lambda *tensors: 0)
     kernel, well = CompiledSGHMC(0.1, 2.0), DoubleWell()
     one, wide = torch.zeros(3, 2), torch.zeros(3, 4)
     forms = [
@@ -186,7 +183,7 @@ def test_what_is_compiled_are_the_steps_of_the_eager_kernel(case, monkeypatch):
         seen.append(len(tensors))
         return function
 
-    monkeypatch.setattr("booklib.rivals.compiled._compile", as_it_is)
+    monkeypatch.setattr("sgmc.compiled._compile", as_it_is)
     potential, settings = CASES[case]
     kernel, eager = (
         make(0.05, num_steps=3, **settings) for make in (CompiledSGHMC, SGHMC)
