@@ -399,7 +399,7 @@ LAWS = {name: _splitting(name) for name in ("BAOAB", "OBABO", "UBU")}
 LAWS |= {name: _splitting(name) for name in ("palindromic", "explicit Euler")}
 LAWS |= {"SGLD": sgld, "SGHMC": sghmc, "CompiledSGHMC": sghmc, "SGNHT": sgnht}
 LAWS |= {"NaiveSGHMC": naive_sghmc, "HMC": hmc, "NUTS": _exact, "SGNUTS": sgnuts}
-LAWS |= {"RandomWalkMetropolis": _exact, "Gibbs": _exact, "Cyclical": cyclical}
+LAWS |= {"RandomWalkMetropolis": _exact, "Cyclical": cyclical}
 
 
 def observed(cell: dict) -> tuple[bool, str]:

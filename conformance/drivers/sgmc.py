@@ -11,7 +11,6 @@ import torch
 from torch import Generator
 
 import sgmc
-from booklib.models.gibbs import Gibbs
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
@@ -40,7 +39,7 @@ LISTS = {
 KERNELS = {"SGLD": SGLD, "SGHMC": SGHMC, "CompiledSGHMC": CompiledSGHMC, "HMC": HMC}
 KERNELS |= {"NaiveSGHMC": NaiveSGHMC, "NUTS": NUTS, "SGNUTS": SGNUTS, "SGNHT": SGNHT}
 KERNELS |= {"RandomWalkMetropolis": RandomWalkMetropolis}
-SAMPLERS = KERNELS | LISTS | {"Cyclical": Cyclical, "Gibbs": Gibbs}
+SAMPLERS = KERNELS | LISTS | {"Cyclical": Cyclical}
 
 
 def place(sampler):
@@ -58,24 +57,6 @@ class Quadratic(Potential):
 
     def gradient(self, position):
         return self.curvature * position
-
-
-class Scaled(Potential):
-    """θ ~ N(0, 1/λ) with λ ~ Gamma(6, 5)."""
-
-    def __init__(self, precision=1.0):
-        self.hyperparameters = {"precision": precision}
-
-    def energy(self, position):
-        return 0.5 * self.hyperparameters["precision"] * (position**2).sum(-1)
-
-    def given(self, hyperparameters):
-        return Scaled(hyperparameters["precision"])
-
-    def draw_hyperparameters(self, position, generator):
-        rate = 5 + 0.5 * (position**2).sum(-1)
-        drawn = torch._standard_gamma(torch.full_like(rate, 6.5), generator=generator)
-        return {"precision": drawn / rate}
 
 
 def make(name, given):
@@ -99,8 +80,6 @@ def make(name, given):
         temperature = given.pop("temperature", 1.0)
         cold = given.pop("explorer", None) is not None
         return Cyclical(lambda rate: SGLD(rate, temperature), **given, cold=cold)
-    if name == "Gibbs":
-        return Gibbs(HMC(0.5, 4), **given)
     return KERNELS[name](**given)
 
 
@@ -173,7 +152,7 @@ def moments(name, test, curvature, given, steps, each, variance=0.0, copies=0):
     """
     torch.manual_seed(0)
     a, dim = torch.tensor(curvature), len(curvature)
-    potential = Scaled() if name == "Gibbs" else Quadratic(a)
+    potential = Quadratic(a)
     start = torch.zeros(each, dim)
     if copies:
         potential = Quadratic(a.repeat_interleave(copies))
@@ -212,7 +191,7 @@ def held(name, given, steps, period=5, each=20_000):
 
 def behaviour(name, given):
     """The front door at its defaults, two runs in one process, and a run resumed."""
-    potential = Scaled() if name == "Gibbs" else Quadratic(torch.ones(1))
+    potential = Quadratic(torch.ones(1))
     start, quiet = torch.zeros(4, 1), {"progress": False}
     found = sample(make(name, given), potential, start, 200, **quiet).samples
     row = {"sampler": name, "given": given}
@@ -354,13 +333,12 @@ def all_cells():
     for at in (1, 2, 3):  # to the end of a cycle, and into the next
         yield cell("Cyclical", "schedule", at=at, **wave)
     yield cell("Cyclical", "arguments", explorer="T = 0", **wave)
-    yield moments("Gibbs", "exact gradient", [1.0], {"num_steps": 2}, 300, 20_000)
     given = {name: sghmc for name in LISTS} | {"SGLD": sgld, "SGHMC": sghmc, "HMC": hmc}
     given |= {"NaiveSGHMC": naive, "NUTS": trees, "SGNUTS": sghmc, "SGNHT": warm}
     given |= {"RandomWalkMetropolis": walk, "Cyclical": wave}
     given |= {"CompiledSGHMC": sghmc} if COMPILER else {}
     yield from warnings_of_runs()
-    for name, each in (given | {"Gibbs": {}}).items():
+    for name, each in given.items():
         yield from behaviour(name, each)
 
 
