@@ -300,7 +300,7 @@ def test_a_chain_for_which_no_step_is_small_enough_is_named_and_does_not_spoil_t
     start[7] = 2_000
     with pytest.warns(
         UserWarning,
-        match=r"^chains \[7\] .*40 steps",
+        match=r"^chain 7 did .*40 steps",
     ) as caught:
         tuned, position = adapt(NUTS(1.0), potential, start, num_steps=200, seed=1)
     assert [each.filename for each in caught] == [__file__]
