@@ -47,7 +47,9 @@ def test_to_arviz_and_back():
     )
     assert set(data.sample_stats) == {"energy", "acceptance_rate", "num_gradients"}
     assert set(draws.statistics) == {"energy", "acceptance", "num_gradients"}
-    assert data.posterior.attrs["kernel"] == draws.kernel
+    for key in ("kernel", "seed", "seconds"):
+        assert data.posterior.attrs[key] == str(getattr(draws, key))
+    assert data.posterior.attrs["inference_library"] == "sgmc"
     for name, values in draws.statistics.items():
         name = {"acceptance": "acceptance_rate"}.get(name, name)
         assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)

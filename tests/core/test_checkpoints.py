@@ -284,6 +284,8 @@ PAIRS = {
         np.arange(6_000),
         np.where(np.arange(6_000) == 4_000, 1, np.arange(6_000)),
     ),
+    "the type of an array": (np.zeros(3), np.zeros(3, np.int64)),
+    "the shape of an array": (np.zeros((2, 3)), np.zeros((3, 2))),
     "arrays of objects": (np.array([1, None]), np.array([2, None])),
     "numbers of numpy": (np.float64(1.0), np.float32(1.0)),
     "generators": (torch.Generator().manual_seed(0), torch.Generator().manual_seed(1)),

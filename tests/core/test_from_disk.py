@@ -67,6 +67,14 @@ def test_what_was_written_is_what_was_given(generator, tmp_path):
         )
 
 
+@pytest.mark.parametrize("stream", [list, iter])
+def test_batches_whose_axes_were_turned_are_written_as_they_read(stream, tmp_path):
+    turned = [torch.arange(12.0).reshape(4, 3).T + k for k in range(2)]
+    spread = torch.arange(36).reshape(6, 3, 2)[..., ::2]
+    found = to_disk(stream(zip(turned, spread.split(3), strict=True)), tmp_path)
+    assert torch.equal(found[0], torch.cat(turned)) and torch.equal(found[1], spread)
+
+
 def test_the_head_has_room_for_any_number(generator, tmp_path):
     """The head is written before N is known, and again after: it must not grow into the
     data.
