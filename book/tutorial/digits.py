@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 33 minutes to read, 15 to play · Running: about 9 seconds
+# Page 10 of 12 · 31 minutes to read, 15 to play · Running: about 9 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
@@ -22,7 +22,7 @@ import torch
 
 from booklib.data import digits, letters
 from booklib.models.networks import multilayer_perceptron
-from booklib.page.claims import at_least, at_most, check, near
+from booklib.page.claims import at_least, check, near
 from booklib.page.tables import show_table
 from booklib.scores.prediction import error_rate, log_score
 from sgmc import sample
@@ -36,11 +36,10 @@ import warnings
 import arviz
 import matplotlib.pyplot as plt
 
-from booklib.page.claims import DECIDED
+from booklib.page.claims import DECIDED, OPEN
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.scoreboard import show_scoreboard
-from booklib.scores.prediction import predictive_entropy
 from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
 from booklib.scores.seeds import family
 
@@ -53,17 +52,19 @@ warnings.filterwarnings("ignore", message=known)
 # %% [markdown]
 # SGHMC with a measured $\hat B$ samples a posterior from minibatches.
 # On this page the posterior is that of a neural network that reads handwritten digits.
-# What are two hundred samples of such a network worth, beside networks that are trained in the usual way?
+# What are two hundred samples of such a network good for, beside networks that are trained in the usual way?
 #
-# For *naming digits* they are worth a little less than four trained networks, which cost as many gradients. One sample alone is worth little, since it errs on {c}`one-error` % of the test digits. The *average* of two hundred errs on half as many, and still on more than the average of the four: by {c}`error-gap` points over ten starts, with the 95 % interval.
+# For doubt, and not for the answer: here the average of the samples declines more letters than that of four trained networks, which cost as many gradients, but names digits a little less well.
 #
-# For *knowing when not to answer*, the question of page 1, they are worth more.
-# Let each classifier answer the 80 % of the digits of which it is surest, and then show it letters: the fewer it answers, the better.
-# {numref}`fig-digits-price` has this share against the price.
-# For the same gradients, four trained networks answer {c}`fewer` points more of the letters than the samples do. For five times the gradients, twenty of them still answer {c}`fewer-longer` points more.
-# The lower panel shows what the samples do not win.
+# {numref}`fig-digits-price` shows both.
+# Each classifier answers the 80 % of the digits of which it is surest, and is then shown letters, page 1's strangers: the fewer it answers, the better.
+# Four trained networks answer {c}`fewer` points more of the letters than the samples do (mean of ten starts, and its 95 % interval).
+# Twenty trained networks come down to where the samples are, for five times the gradients; when both get five times the gradients, twenty trained networks answer {c}`fewer-longer` points more than the samples.
+# The lower panel shows the price of the samples: a worse log loss on digits.
+#
+# Three reservations: it is one network and one kind of stranger; where 90 % of the digits are to be answered, ten starts do not tell the two apart; and the chains have not arrived at their posterior (*Has it arrived?* below).
 
-# %% mystnb={"figure": {"caption": "Averages of 1, 4 and 20 trained networks (gold) and of 200 sampled ones (pink), against the epochs that all of them took together. Above: the share of letters that is answered where 80 % of the digits are. Below: the log loss on digits. Ten starts (dots), and their mean.", "name": "fig-digits-price"}, "image": {"alt": "Two panels with the price on a logarithmic axis. Above, a gold line falls from 18 per cent at 30 epochs over 13 at 120 to 11 at 600; a pink one lies below it, at 12 per cent at 120 epochs and 9 at 600. Below, gold falls from 0.19 to 0.14, and pink lies above it, at 0.18."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Averages of 1, 4 and 20 trained networks (gold) and of 200 sampled ones (pink), against the epochs that all of them took together (the right pink point: 200 samples of chains five times as long). Above: the share of letters that is answered where 80 % of the digits are. Below: the log loss on digits. Small dots: ten starts; large ones, joined by a line: their mean.", "name": "fig-digits-price"}, "image": {"alt": "Two panels with the price on a logarithmic axis. Above, a gold line falls from 18 per cent at 30 epochs over 13 at 120 to 11 at 600; a pink one lies below it, at 12 per cent at 120 epochs and 9 at 600. Below, gold falls from 0.19 to 0.14, and pink lies above it, at 0.18."}} tags=["hide-input"]
 stored = Seeds.read("coverage")
 labels = {
     "trained": {30: "one trained", 120: "4 trained", 600: "20 trained"},
@@ -104,9 +105,21 @@ pairs = {
     )
     for longer, rival in (("", "4 trained"), ("-longer", "20 trained"))
 }
+by_holm = "zero is excluded, by Holm's rule for six comparisons, ten starts"
 for name, gap in family(pairs).items():
     if name not in ("error-gap-longer", "loss-gap-longer"):  # the table shows them
-        check(name, gap, DECIDED, kind="stored", because="six comparisons, ten starts")
+        check(name, gap, DECIDED, kind="stored", because=by_holm)
+thresholds = {
+    f"fewer-{share}": [
+        stored(f"page 10, {method}", f"average.letters_{share}", 100)
+        for method in ("4 trained", "sampled")
+    ]
+    for share in (70, 90)
+}
+for (name, gap), verdict in zip(
+    family(thresholds).items(), (DECIDED, OPEN), strict=True
+):
+    check(name, gap, verdict, kind="stored", because="Holm's rule for these two")
 print(who_ran(read_result(RESULTS / "coverage.json")))
 
 # %% [markdown]
@@ -200,8 +213,6 @@ show_table(["classifier", *heads], rows, live=heads)
 _, four, one, _, average = table.values()
 right = [p[:n].argmax(-1) == test.targets for p in (sampled.mean(0), trained.mean(0))]
 differ = int((right[0] != right[1]).sum())
-check("one-error", one[0], at_least(8), digits=2)
-check("differ", differ, at_most(60), digits=2)
 check("level", average[0] - four[0], near(0), error=differ**0.5 / 10)
 check("average-letters", average[2], near(12, 5), digits=2)
 
@@ -211,9 +222,9 @@ check("average-letters", average[2], near(12, 5), digits=2)
 # *Trained* networks gain by averaging, too, so the average does it, however its members were made.
 # Which average is the best depends on the score.
 #
-# * **In error the trained networks win, by little.** Here the averages of 200 samples and of four trained networks differ by {c}`level` points. Because both answer the same digits, the difference has a small standard error: if exactly one of two classifiers is right on $k$ of 1,000 digits, at most $\sqrt k/10$ points. Here $k$ is {c}`differ`, so this run cannot tell. The ten starts of {numref}`fig-digits-price` can: {c}`error-gap` points.
-# * **In log loss the trained networks win clearly**, by {c}`loss-gap`. The average of the samples is too modest: its largest probability is on average {c}`modest` points below the share of digits that it names rightly.
-# * **On letters the samples win.** The 200 samples answer {c}`average-letters` % of them, a little less than the four trained networks. This one run would not decide it either, but the ten do.
+# * **In error the trained networks win, by little.** In this run the two averages differ by {c}`level` points. Pairing by digit makes the standard error small: if exactly one of two classifiers is right on $k$ of 1,000 digits, it is at most $\sqrt k/10$ points. One run cannot tell even so; the ten starts of {numref}`fig-digits-price` can: the samples err on {c}`error-gap` points more, with the 95 % interval.
+# * **In log loss the trained networks win clearly**, by {c}`loss-gap` over ten starts. The average of the samples is too modest: its largest probability is on average {c}`modest` points below the share of digits that it names rightly.
+# * **On letters the two are level in this run**; the samples answer {c}`average-letters` %. Over ten starts they answer {c}`fewer` points fewer. The 80 % are our choice, and it matters: where 70 % of the digits are answered the difference is {c}`fewer-70` points, but where 90 % are it is {c}`fewer-90`, and the ten starts leave it open.
 #
 # *A guess before you read on.*
 # In the table, *four* are one network of each chain. Would 50 networks of *one* chain, one after the other, do better than these four?
@@ -245,31 +256,14 @@ check(
 #
 # for each digit: the average is at least as good as its members are on average, and strictly better wherever they disagree about the right class.
 # Each sampled network carries the noise of one sample in every weight.
-# What the networks agree on is what the data say; the noise, which is different in each, averages out ({numref}`fig-digits-mistakes`).
+# What the networks agree on is what the data say; the noise, which is different in each, averages out.
 #
 # So the gain is disagreement, and networks that are nearly the same bring none.
 # {numref}`fig-digits-curves` answers the guess.
 # A network and the next of the same chain, four steps later, are nearly the same, and the chain stays in its own part of the posterior, so the thin curves fall slowly. Fifty networks of one chain err on {c}`one-chain` points more than the two hundred of all four, and are no better than four networks of four chains.
 # What counts is not the number of networks, but how independent they are.
 #
-# This also suggests why the samples win on letters.
-# What a network answers to a letter depends on weights that the digits leave open.
-# Samples spread there as wide as the prior allows, whereas trained networks differ by little more than their starts, which are all near zero. So on letters four samples disagree {c}`apart` times as much as four trained networks, by the measure of {ref}`ex-bayes-entropy`.
-
-# %% mystnb={"figure": {"caption": "Eight of the test digits that the last sampled network gets wrong: the class, the network's answer and that of the average of 200 networks, each with its probability.", "name": "fig-digits-mistakes"}, "image": {"alt": "Eight handwritten digits. Above each stands its class, the wrong answer of one network, often with a probability near one, and the answer of the average, mostly the right one."}} tags=["hide-input"]
-last, whole = sampled[-1], sampled.mean(0)
-missed = (last[:n].argmax(-1) != test.targets).nonzero()[:, 0]  # sorted by class
-missed = missed[torch.linspace(0, len(missed) - 1, 8).round().long()]
-figure, panels = plt.subplots(2, 4, figsize=(5.4, 4.2))
-for axes, i in zip(panels.flat, missed.tolist(), strict=True):
-    axes.imshow(test.inputs[i].view(28, 28), cmap="gray_r")
-    answers = (
-        f"{who}: {int(p[i].argmax())} ({float(p[i].max()):.2f})"
-        for who, p in (("one", last), ("200", whole))
-    )
-    axes.set_title("\n".join((f"a {test.targets[i]}", *answers)), fontsize=9)
-    axes.axis("off")
-plt.show()
+# It may be, and this is a guess, that samples win on letters for the same reason: what a network answers to a letter depends on weights that the digits leave open, and there samples spread as wide as the prior allows.
 
 # %% mystnb={"figure": {"caption": "Error on the test digits of the average of $S$ sampled networks (pink): spread over the four chains (thick), or consecutive ones of each chain (thin). Gold: one trained network (solid), and four averaged (dashed).", "name": "fig-digits-curves"}, "image": {"alt": "A thick falling curve from ten per cent at one network to about six at four and about five at two hundred. Four thin curves fall more slowly and end at fifty networks above it. A solid gold line lies at five per cent, and a dashed one a little above four."}} tags=["hide-input"]
 counts, sizes = (1, 2, 4, 8, 16, 32, 50), (8, 20, 40, 100, 200)
@@ -293,16 +287,6 @@ plt.show()
 # %% tags=["hide-input"]
 of_chains = mean_scores(chains.mean(0))[0]
 more = "four chains, on average"
-doubts = []
-for p in (sampled[-4:, n:], trained[:, n:]):  # on letters
-    doubts.append((predictive_entropy(p.mean(0)) - predictive_entropy(p)).mean())
-check(
-    "apart",
-    doubts[0] / doubts[1],
-    at_least(1.8),
-    digits=2,
-    because="2.5 to 3.2 from five starts",
-)
 check("one-chain", of_chains - average[0], at_least(0.4), because=more, digits=2)
 
 # %% [markdown]
@@ -313,12 +297,12 @@ check("one-chain", of_chains - average[0], at_least(0.4), because=more, digits=2
 # Most weights are hardly informed by 4,000 digits (many pixels are empty in all of them), and these follow the prior, so $\lvert\theta\rvert^2$ must come close to $d$, its mean under the prior.
 # It is a sign and no proof: the exact mean is $d - \mathbb E[\theta\cdot\nabla L]$, where $L$ is the negative log likelihood (the formula of {ref}`ex-estimate-thermometer` with $c = 0$), and the second term is not known.
 #
-# In {numref}`fig-digits-length` the sampler starts where initial weights are good for an optimiser, near zero, and has risen to {c}`length` of $d$ when the run ends, which is no place of rest.
+# In {numref}`fig-digits-length` the sampler starts where initial weights are good for an optimiser, near zero, and has risen to {c}`length` of $d$ when the run ends, and is still rising.
 # The optimiser is somewhere else: it looks for the mode, while nearly all of the posterior lies in a shell of radius $\sqrt d \approx 102$ around it, just as on {doc}`page 4 </book/tutorial/hamiltonian_monte_carlo>`.
 #
 # By the standard of page 2 the chains have not arrived.
-# Over the last 50 networks of each chain $\hat R$ of the test log loss is {c}`r-loss`, because the four sit in different places of the posterior; 1.01 is asked for.
-# So what the table says is true of these 200 networks, and not yet of the posterior.
+# Over the last 50 networks of each chain $\hat R$ of the test log loss is {c}`r-loss`, because the four sit in different places of the posterior; 1.01 is asked for. In chains of five times as many steps it is still {c}`r-longer`, the mean of ten starts.
+# So what this page finds is true of such networks, and not yet of the posterior.
 #
 # Nor is the temperature quite 1. By page 9 the friction $C = \alpha/\varepsilon$ must have room for $\hat B$, and here it has not everywhere. In a weight along which the likelihood has the curvature $h$, $\hat B$ is about $\tfrac12\varepsilon\tfrac Nnh$ (page 5), so it is clipped where $h$ exceeds $2\alpha n/(\eta N) = 31$. By {eq}`eq-clipping` this adds {c}`heat` to the temperature of a weight on average, most of it in the stiff ones. With page 9's friction, three times the largest $\hat B$, nothing would be clipped, but the chain would crawl.
 
@@ -341,6 +325,8 @@ lengths, generator = runs["sampled"].square().mean(-1), torch.Generator().manual
 check("length", lengths[-1].mean(), near(1, 0.03), because="other starts", digits=3)
 r_loss = float(arviz.rhat(losses.double().numpy()))
 check("r-loss", r_loss, at_least(1.03), because="1.13 to 1.37 from other starts")
+longer = stored("page 10, sampled, 5 times as long", "r_hat").mean()
+check("r-longer", longer, at_least(1.05), kind="stored", digits=3, because="ten starts")
 rate, decay = 1.6e-4, 0.04
 variances = torch.stack(  # V̂ of a minibatch at every tenth look
     [
@@ -360,7 +346,7 @@ check(
 # %% [markdown]
 # ## What are samples for, then?
 #
-# Mean and standard deviation over ten starts, with the price in epochs of all networks together; *longer* means chains of five times as many steps:
+# The ten starts again, each number a mean ± the standard deviation from start to start; the epochs are those of all networks together, and *longer* means chains of five times as many steps. `python -m experiments run coverage --seeds 10` makes them in about ten minutes.
 
 # %% tags=["hide-input"]
 columns = (("error", 100), ("log_loss", 1), ("letters", 100))
@@ -376,15 +362,18 @@ rows = [
 show_table(["networks", "epochs", *heads], rows)
 
 # %% [markdown]
-# Samples are for doubt.
 # If all that you want is one good answer for each digit, train a few networks apart and average them: they err less, and their probabilities are better. {doc}`/book/practice/what_should_i_use` comes to the same end with five, and {doc}`/book/studies/mnist` with rates that fall, on 50,000 digits.
-# If the network will meet what it was not trained for, and a sure wrong answer is expensive, sample. More trained networks do not buy the same: twenty of them, in the third row, only come down to where the samples were for a fifth of the gradients.
-# It is not free. Two hundred networks have to be kept, and asked for each answer, where four would do, and the probabilities on digits are too modest.
-# And it is one network and one kind of stranger. {doc}`/book/studies/uncertainty` asks the same at full scale, of letters, clothes and turned digits, and there the samples do not always win.
 #
-# **To remember:** for the answer, average a few trained networks; for the doubt, average many samples. Both averages live by disagreement, and samples disagree where the data leave the weights open.
+# If the network will meet what it was not trained for, and a sure wrong answer is so expensive that a fifth of the digits may stay unanswered, samples are the cheaper doubt to make. Twenty trained networks buy it at five times the price, and with it a smaller error and log loss (third row).
+# To keep and to ask, it is the other way round: two hundred samples are ten times as many networks as those twenty, for as many letters.
+#
+# How far does this reach? The difference on letters is {c}`fewer` points, found with chains that do not agree and are a little hot, on one kind of stranger. {doc}`/book/studies/uncertainty` asks the same at full scale, of letters, clothes and turned digits, and there the samples do not always win.
+#
+# **To remember:** for the answer, average a few trained networks; for doubt, many samples were the cheaper average here. Both averages live by disagreement.
 #
 # ## The whole story
+#
+# Whether a sampler is right these digits cannot say, since nobody knows their posterior. The bowl of the pages before can, and this is its board, complete for the necessary part of the tutorial:
 
 # %% tags=["hide-input"]
 show_scoreboard(10)
@@ -392,7 +381,6 @@ show_scoreboard(10)
 # %% [markdown]
 # Follow the scoreboard from the top.
 # Metropolis and HMC are right because they reject, but to reject costs the energy of all the data. With minibatches nothing is rejected, and their noise has to be dealt with: small steps keep it down (SGLD), or it overheats (naive SGHMC), or friction balances it (SGHMC), provided that we know how much noise there is ($\hat B$).
-# The variance of the bowl, which is known exactly, shows each of these errors; this page shows what the last of the samplers is good for.
 #
 # Here the road of the tutorial ends. Pages 11 and 12 are an elective.
 # Three numbers of these samplers are still set by hand: the step size, the friction, and the length of a path between two samples.

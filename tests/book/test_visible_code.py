@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "average = networks[0]",
     ),
     "digits": (
-        {"one-error", "level", "differ", "average-letters"},
+        {"level", "average-letters"},
         "sure[:n].quantile(0.2)",
         "sure[n:].quantile(0.2)",
     ),
