@@ -110,9 +110,14 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "step, decay, 1.0, step / 2",
     ),
     "control_variates": (
-        {"plain", "control", "kappa"},
+        {"plain", "control", "kappa", "hill"},
         "N / n * change.sum(1)",
         "n / N * change.sum(1)",
+    ),
+    "falling_steps": (
+        {"left-none", "left-right"},
+        "(width - 1) ** 2 + 2 * width**2",
+        "2 * width**2",
     ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
