@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 46 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -25,7 +25,7 @@ from sgmc.splittings import langevin_chain, sghmc_chain
 import matplotlib.pyplot as plt
 
 from booklib.page.claims import at_least, at_most, check, near
-from booklib.page.figures import COLOURS, use_style
+from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.prices import least_prices, show_prices
 from booklib.page.tables import show_table
@@ -53,9 +53,11 @@ def price(chain, share):
     return variance - 1, share * chain.autocorrelation_time(theta), share * pace(chain)
 
 
-# %% mystnb={"figure": {"caption": "Excess of the variance of $\\theta$ over the right one, against the passes over the data that one independent $\\theta$ costs. One direction of curvature 1, no noise estimate. Each point is an exact chain: SGLD (triangles) and SGHMC with $C$ from 0.3 to 10 (circles), at many step sizes, with minibatches of a tenth, a hundredth and a thousandth of the data.", "name": "fig-price"}, "image": {"alt": "A double logarithmic plot. Some hundred triangles and circles lie on one falling line of slope minus one, from an excess of one at one pass to an excess of a thousandth at a thousand passes."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Excess of the variance of $\\theta$ over the right one, against the passes over the data that one independent $\\theta$ costs. One direction of curvature 1, no noise estimate. Each point is an exact chain: SGLD (triangles) and SGHMC with $C$ from 0.3 to 10 (circles), at many step sizes, with minibatches of a tenth, a hundredth and a thousandth of the data. Grey: the line on which the product is 1. One circle has $\\varepsilon C > 1$ and lies above it.", "name": "fig-price"}, "image": {"alt": "A double logarithmic plot. Some hundred triangles and circles lie on one grey falling line of slope minus one, from an excess of one at one pass to an excess of a thousandth at a thousand passes; one circle, at fourteen passes, lies a little above."}} tags=["hide-input"]
 one = torch.eye(1, dtype=torch.float64)
+points = {"textcoords": "offset points", "fontsize": 8}
 figure, axes = plt.subplots(figsize=(5.2, 3.8))
+axes.loglog([0.8, 2_500], [1 / 0.8, 1 / 2_500], color=TRUTH, lw=3, zorder=0)
 for share in (0.1, 0.01, 0.001):
     noise = 1 / share - 1  # V of minibatches without replacement, for curvature 1
     for size in torch.logspace(-3.3, 0.0, 12).tolist():
@@ -67,12 +69,16 @@ for share in (0.1, 0.01, 0.001):
                 chain = sghmc_chain(one, step, friction, noise)
                 excess, passes, _ = price(chain, share)
                 axes.loglog(passes, excess, "o", ms=3, color=COLOURS["SGHMC"])
+                if step * friction > 1.1:
+                    label = rf"$\varepsilon C = {step * friction:.1f}$"
+                    axes.annotate(label, (passes, excess), (6, 4), **points)
 axes.set(xlabel=r"passes over the data for an independent $\theta$")
 axes.set(ylabel="excess of the variance")
 plt.show()
 
 # %% [markdown]
-# All settings lie on one line of slope −1. *Before you read on: why can no friction get below it?*
+# All settings with $\varepsilon C \le 1$ lie on one line of slope −1, up to the share $n/N$ of their price.
+# *Before you read on: why does no friction help?*
 #
 # This is the *price board* of the part, for $N/n = 100$: the passes for an independent $\theta$ and an independent $\theta^2$ whose variance is right to one per cent.
 
@@ -84,8 +90,8 @@ show_prices(1)
 # ## Three factors
 #
 # Take one direction in which the posterior has the curvature $a$, and look at it near the mode.
-# The chain has three numbers that matter: by how much its variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.
-# We find the first two together, from Algorithm 2 with $M = 1$ and $\hat B = 0$:
+# Three numbers matter: by how much the chain's variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.
+# We find the first two together, from Algorithm 2 ({prf:ref}`alg-sghmc`) with $M = 1$ and $\hat B = 0$:
 #
 # $$
 # \begin{aligned}
@@ -125,6 +131,8 @@ show_prices(1)
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
+#
 # Let $h = \varepsilon V/2C$ and $D = 1 - \varepsilon^2a/(4 - 2\varepsilon C)$, so that $a\sigma^2 = (1 + h)/D$ by {eq}`eq-sghmc-variance`.
 # By {eq}`eq-price-product` $\tau = 2C(1 + h)/(\varepsilon a\cdot a\sigma^2) = 2CD/(\varepsilon a)$, and hence
 #
@@ -136,7 +144,7 @@ show_prices(1)
 # ```
 #
 # What is $V$?
-# For a model that fits, the gradients of single examples vary with the variance $a/N$ in a direction of curvature $a$ (the information equality).
+# The curvature $a$ is a sum over $N$ examples, so each brings about $a/N$; and in a model that fits, the gradient of a single example has just this variance ({eq}`eq-fisher`).
 # Minibatches drawn without replacement then have, by {eq}`eq-v`,
 #
 # $$
@@ -152,9 +160,12 @@ show_prices(1)
 #
 # whatever the step size, the friction and the size of the minibatch.
 # This answers the question: the friction cancels in the product.
-# A smaller step or a larger minibatch buys accuracy at exactly the price at which the other one does.
+# A smaller step and a larger minibatch buy accuracy at the same price.
+# For strongly log-concave models {cite:t}`nagapetyan2017` found that SGLD costs about the same at every size of minibatch, the nearest earlier statement that we know.
 #
-# Here are six settings with $a = 1$, a minibatch of a hundredth of the data in all but the last two:
+# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so the variance is about 31 times the right one.
+#
+# Six settings with $a = 1$, and a hundredth of the data a minibatch in all but the last two:
 
 # %%
 one = torch.eye(1, dtype=torch.float64)
@@ -207,44 +218,11 @@ check(
 # \tfrac12\Bigl(1 + \frac a{C^2}\Bigr).
 # $$ (eq-price-square)
 #
-# ```{prf:proof}
-# The integrals behind it are those of the damped oscillator.
-# Take small steps and $\hat B = B$, in equilibrium, and let $\rho(t)$ be the autocorrelation of $\theta$.
-# Average the position over all later noise, from a fixed state $(\theta_0, r_0)$: $m(t) = E[\theta_t \mid \theta_0, r_0]$. Noise has mean zero, so $m'' = -am - Cm'$ by {eq}`eq-sghmc`.
-# Since $E[\theta_0^2] = 1/a$, $\rho(t) = a\,E[\theta_0\,m(t)]$ solves the same equation,
+# Its proof needs only the areas under $\rho$ and $\rho^2$, {eq}`eq-friction`. Leaving out the estimate multiplies all covariances by the same temperature, so $\rho$ stays.
 #
-# $$
-# \begin{gathered}
-# \rho'' + C\rho' + a\rho = 0,\\
-# \rho(0) = 1, \quad \rho'(0) = a\,E[\theta_0r_0] = 0.
-# \end{gathered}
-# $$ (eq-oscillator)
+# For small steps that is never below ½, up to $n/N$: a small friction lets $\theta$ swing, and the swings cancel in a mean but not in a variance.
 #
-# Integrate from 0 to $\infty$, once as it is, once multiplied by $\rho'$, and once multiplied by $\rho$, where $\int\rho\rho'' = -\int\rho'^2$ by parts:
-#
-# $$
-# \begin{aligned}
-# 0 - C + a\int\rho &= 0,\\
-# 0 + C\int\rho'^2 - \tfrac12a &= 0,\\
-# -\int\rho'^2 - \tfrac12C + a\int\rho^2 &= 0.
-# \end{aligned}
-# $$
-#
-# The second gives $\int\rho'^2 = a/2C$, and so
-#
-# $$
-# \begin{aligned}
-# \int_0^\infty\rho\,dt &= \frac Ca,\\
-# \int_0^\infty\rho^2\,dt &= \frac12\Bigl(\frac1C + \frac Ca\Bigr).
-# \end{aligned}
-# $$ (eq-friction)
-#
-# A step takes the time $\varepsilon$, so that $\tau \approx \frac2\varepsilon\int\rho$ for $\theta$ and $\frac2\varepsilon\int\rho^2$ for $\theta^2$ ({prf:ref}`thm-linear-tau`).
-# Without the estimate all covariances are multiplied by the same temperature, so $\rho$ and both integrals stay.
-# ```
-#
-# For small steps that is never below ½, up to $n/N$. Without a noise estimate momentum gains nothing here: a small friction lets $\theta$ swing; the swings cancel in a mean but not in a variance, and the excess $\varepsilon V/2C$ grows.
-# The price board at the head of this page has the cost of one per cent, each at the largest step that keeps it and the cheapest friction. Each way out of the law on the following pages adds its row.
+# The price board above has each row at the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. Pages 2, 3, 4 and 7 add the rows of their ways out of the law.
 
 # %% tags=["hide-input"]
 least = least_prices("sgld")[0].passes, least_prices("sghmc")[1].passes
@@ -254,46 +232,27 @@ check("board-square", least[1], near(49.6, 0.02), kind="exact", digits=3)
 # %% [markdown]
 # A $\theta$ costs SGLD {c}`board-theta` passes; a $\theta^2$ costs {c}`board-square` passes at the least, with SGHMC at the friction 30, where it is nearly SGLD.
 #
+# Which excess is best for $R$ passes? At the excess $h$ a $\theta^2$ costs $1/2h$ passes, so there are $2Rh$ of them, and their average has the variance $2/(2Rh)$ around its mean. The mean square error of the variance is to first order $h^2 + 1/(Rh)$.
+# It is least at $h^3 = 1/(2R)$, where its root is
+#
+# $$
+# \sqrt3\,(2R)^{-1/3}:
+# $$ (eq-price-budget)
+#
+# 30 per cent after a hundred passes, and still 14 after a thousand. {doc}`/book/further/falling_steps` has the same power for the average of a falling step.
+#
 # ## Several directions: the condition number
 #
 # With several curvatures all directions share one step.
-# The excess $\tfrac12\eta V$ is largest in the stiffest direction, because $V$ is in proportion to $a$; the passes $2n/(\eta aN)$ are most in the softest one.
-# So the largest excess times the most passes is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times the condition number in passes, unless a mass matrix makes the directions alike.
+# The excess $\tfrac12\eta V$ is largest in the stiffest direction, because $V$ is in proportion to $a$; the passes $2n/(\eta aN)$ are largest in the softest one.
+# The product of the two is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times the condition number in passes, unless a mass matrix makes the directions alike.
 #
 # ## With real minibatches
 #
 # The law took $V$ as constant.
 # In a linear regression we can see what real minibatches change.
 # The gradient of an example is $g_i = x_i(x_i\cdot\theta - y_i)$, so at the distance $\delta = \theta - \hat\theta$ from the posterior mean, with the residual $e_i$ there, it is $-x_ie_i + x_ix_i^\top\delta$: the noise grows with the distance.
-# The exact covariance of SGLD is still the solution of a linear equation.
-#
-# ```{prf:proof}
-# *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $R_i\delta$, where $R_i = x_ix_i^\top - \bar A$ and $\bar A = \frac1N\sum_ix_ix_i^\top$.
-# So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, plus $\frac1N\sum_iR_i\,\delta\delta^\top R_i$, plus two mixed terms with one $\delta$ each.
-#
-# *The average over $\delta$.* The chain is stationary, with $E[\delta] = 0$ and $E[\delta\delta^\top] = \Sigma$. The mixed terms vanish, and in the other $\Sigma$ takes the place of $\delta\delta^\top$. With the factor that {eq}`eq-v` puts before a covariance over examples,
-#
-# $$
-# \begin{aligned}
-# E[V(\theta)] &= V(\hat\theta)\\
-# &\quad + \frac{N^2}n\,\frac{N - n}{N - 1}\,G(\Sigma),\\
-# G(\Sigma) &= \frac1N\sum_iR_i\,\Sigma\,R_i,
-# \end{aligned}
-# $$ (eq-regression-noise)
-#
-# where $V(\hat\theta)$ is the noise of the $-x_ie_i$ alone.
-#
-# *The balance.* A step moves $\delta$ to $(I - \eta A)\delta$, with the posterior's precision $A$, and adds noise that has mean zero whatever $\delta$ is. So the covariances add up as in a linear chain:
-#
-# $$
-# \begin{aligned}
-# \Sigma ={} &(I - \eta A)\,\Sigma\,(I - \eta A)\\
-# &+ 2\eta I + \eta^2E[V(\theta)].
-# \end{aligned}
-# $$ (eq-regression-balance)
-#
-# The chain has a finite variance exactly if the map $\Sigma \mapsto (I - \eta A)\Sigma(I - \eta A) + \eta^2\frac{N^2}n\frac{N - n}{N - 1}G(\Sigma)$ has a spectral radius below one ({prf:ref}`thm-contractions`), which is stricter than $\eta a < 2$.
-# ```
+# The exact covariance of SGLD is still the solution of a linear equation, {eq}`eq-regression-balance`. Each step maps the covariance linearly and adds to it, and it stays finite exactly if that map has a spectral radius below one.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -362,11 +321,10 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 
 # %% [markdown]
 # The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
-# The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of that map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, above 1.
-# There the noise of the minibatches grows faster than the steps shrink it, and the chain has no stationary distribution with a finite variance, although with all the data it would be stable up to {c}`regression-limit`.
+# The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of the map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$.
+# There the variance is infinite, although with all the data the chain would be stable up to {c}`regression-limit`.
 #
-# It is accuracy that costs.
-# What minibatches save is the way from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
+# So fresh minibatches save nothing at a given accuracy; they save on the way in from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
 #
 # **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes.
 #
@@ -441,17 +399,16 @@ check(
 # ```{exercise}
 # :label: ex-price-diagnose
 #
-# ★★ *Diagnose a run.* A report has 30 epochs of SGLD on 50,000 examples, an effective sample size of 900 for the noisiest coefficient, and no noise estimate. By how much are the variances wrong? The authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess?
+# ★★ *Diagnose a run.* Take the run above, 30 epochs and an effective sample size of 900. Its authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess? And what would an effective sample size of 3 have told them after 300 epochs?
 # ```
 #
 # ```{solution} ex-price-diagnose
 # :class: dropdown
 #
-# An independent sample took $30/900 = 1/30$ of a pass, so by the law the variance is about 31 times the right one (if the chain is stable at all).
-# Half the step doubles the passes, as they find; by the law it halves the excess, and the variance is still 16 times the right one.
-# An effective sample size says nothing about the excess.
+# Half the step doubles the passes, as they find; by the law it halves the excess, and the variance is still 16 times the right one (if the chain is stable at all).
+# A sample in a hundred passes means an excess of one per cent. So without a noise estimate a *large* effective sample size for each epoch is a bad sign.
 # ```
 #
 # ## Further reading
 #
-# {cite:t}`teh2016` and {cite:t}`vollmer2016` have the bias and variance of SGLD separately; {cite:t}`brosse2018` compare it with gradient descent and with control variates.
+# {cite:t}`teh2016` and {cite:t}`vollmer2016` have the bias and variance of SGLD separately; {cite:t}`nagapetyan2017` have the cost of both together; {cite:t}`brosse2018` compare it with gradient descent and with control variates.
