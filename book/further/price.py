@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 34 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -40,7 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A step with a minibatch of 100 out of 60,000 examples costs a six-hundredth of a full gradient.
 # So how many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
 #
-# A hundred, for SGLD and for SGHMC with fresh minibatches and no noise estimate, whatever the friction and the size of the minibatch.
+# A hundred, for SGLD and for SGHMC with fresh minibatches and no noise estimate, if the model fits, whatever the friction and the size of the (small) minibatch.
 # {numref}`fig-price` shows it in one direction of a posterior with curvature 1, whose exact chain has the three numbers that we need:
 # how far its variance is above the right one, and how many passes it takes for an independent $\theta$ and an independent $\theta^2$, when a step reads the share $n/N$ of the data.
 
@@ -158,12 +158,12 @@ show_prices(1)
 # \text{excess of the variance} \times \text{passes for an independent sample} = 1,
 # $$
 #
-# whatever the step size, the friction and the size of the minibatch.
+# whatever the step size, the friction and the size of the minibatch, as long as $n \ll N$ and $\varepsilon C \le 1$. For a model that does not fit the right side is $\frac nN\cdot\frac Va$.
 # This answers the question: the friction cancels in the product.
 # A smaller step and a larger minibatch buy accuracy at the same price.
 # For strongly log-concave models {cite:t}`nagapetyan2017` found that SGLD costs about the same at every size of minibatch, the nearest earlier statement that we know.
 #
-# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so the variance is about 31 times the right one.
+# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so in the direction that this was measured in the variance is about 31 times the right one.
 #
 # Six settings with $a = 1$, and a hundredth of the data a minibatch in all but the last two:
 
@@ -296,9 +296,9 @@ show_table(["step size η", "excess of the variance", "passes", "product"], rows
 check(
     "regression",
     max(products, key=lambda product: abs(product - 1)),
-    near(1, 0.03),
+    near(1, 0.1),
     kind="exact",
-    because="N/n − 1 in place of N/n, a model that fits, and the growth of V",
+    because="N/n − 1 in place of N/n, the growth of V, and 4 % between data sets",
 )
 run = sample(
     SGLD(3e-5),

@@ -95,9 +95,14 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(new - old)",
     ),
     "choosing_the_estimate": (
-        {"proportion-mean", "alike-mean"},
-        "(r**2).mean(-1, keepdim=True) - 1",
-        "(r**2).mean(-1, keepdim=True) - 1.1",
+        {"wide", "narrow"},
+        "1 + left_over / friction",
+        "1 - left_over / friction",
+    ),
+    "splittings": (
+        {"passes", "sweeps"},
+        "minibatches=rule()",
+        "minibatches=Fresh()",
     ),
     "noise_that_is_not_gaussian": (
         {"order-formula", "follows-left", "follows-right"},
