@@ -197,7 +197,7 @@ WAYS = {
     "sweeps": Way(3, "symmetric sweeps, B̂ = 0", _ordered(sweeps=True), (0.5, 1.3)),
     "control": Way(
         4,
-        "control variates, V/200, B̂ = 0 (mode known, two gradients an example)",
+        "control variates, V/200, B̂ = 0 (mode known, second gradient not counted)",
         _control_variates,
         (0.5, 2.3),
     ),
