@@ -283,7 +283,7 @@ check(
 # By {eq}`eq-temperature` the temperature is wrong by $B_t/C$ without an estimate, and by $(\hat B - B_t)/C$ with the kept one.
 # The second is larger once $B_t < \tfrac12\hat B$, so from half of the first step size on: $(1 + t/3)^{-1/3} = \tfrac12$ at $t = 21$.
 # The exact law says so a few draws later.
-# The step's own bias makes all variances a little larger, which helps the chain that is too cold; and the law is a little behind the step.
+# The step's own bias makes all variances a little larger, which helps the chain that is too narrow; and the law is a little behind the step.
 # ```
 
 # %% tags=["hide-input"]

@@ -174,7 +174,7 @@ plt.show()
 #
 # On the right is the step backwards: it has the same $y$, and it uses the same minibatch.
 #
-# *A path.* The numbers $x = (\theta_0, r_0, r_1, \dots, r_L)$ determine a path, and $\bar x = (\theta_L, -r_L, \dots, -r_0)$ the same path walked backwards. The map $x \mapsto \bar x$ undoes itself. It keeps volume, since $\theta_L$ is $\theta_0$ shifted by $\frac\varepsilon2\sum_k(r_{k-1} + r_k)$. Write $\bar\omega$ for the minibatches in reversed order, and
+# *A path.* The numbers $x = (\theta_0, r_0, r_1, \dots, r_L)$ determine a path, and $\bar x = (\theta_L, -r_L, \dots, -r_0)$ the same path walked backwards. The map $x \mapsto \bar x$ undoes itself and keeps volume, since $\theta_L$ is $\theta_0$ shifted by $\frac\varepsilon2\sum_k(r_{k-1} + r_k)$. Write $\bar\omega$ for the minibatches in reversed order, and
 #
 # $$
 # q_\omega(x) = e^{-U(\theta_0) - \frac12\lvert r_0\rvert^2}\prod_{k=1}^Lp_{\omega_k}(r_k \mid \theta_{k-1}, r_{k-1}).
@@ -275,7 +275,7 @@ check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 #
 # ## Can the decision itself use a subsample?
 #
-# Random-walk Metropolis accepts $\theta'$ if $\sum_i\ell_i > \log u$, with $\ell_i = \log p(x_i \mid \theta') - \log p(x_i \mid \theta)$ and $u$ uniform in $(0, 1)$. {cite:t}`korattikara2014` and {cite:t}`bardenet2014` read the $\ell_i$ in random order and stop once a test tells the sum from $\log u$.
+# Random-walk Metropolis accepts $\theta'$ if $\sum_i\ell_i > \log u$, with $\ell_i = \log p(x_i \mid \theta') - \log p(x_i \mid \theta)$ and $u$ uniform in $(0, 1)$. {cite:t}`korattikara2014` and {cite:t}`bardenet2014` read the $\ell_i$ in random order until a test can decide.
 
 # %% tags=["hide-input"]
 N, looks = 1_000, torch.arange(50, 1_001, 50)
@@ -313,9 +313,9 @@ check("poll-spread", spread.mean(), near(1.12), error=error, because="six seeds"
 # \frac nN \ge \frac{\lvert\Delta\rvert^2}{\lvert\Delta\rvert^2 + g^2/z^2}
 # $$ (eq-naive-poll)
 #
-# of the data: a share, however many there are. A move like one of HMC, as long as to an independent sample, $\lvert\Delta\rvert^2 \approx 2d$, but with $g$ of order one, needs 99 % in ten dimensions at $z = 2.3$.
+# of the data: a share, however many there are. A move like that of HMC, with $\lvert\Delta\rvert^2 \approx 2d$ and $g$ of order one, needs 99 % in ten dimensions at $z = 2.3$.
 #
-# *Exact subsampling* exists, too, at a price:
+# *Exact subsampling* exists, too: the first three of these ways are exact.
 #
 # * *Firefly* {cite:p}`maclaurin2014` gives every example a switch, and reads those that are on. It needs a lower bound of each likelihood, tight and with a cheap product.
 # * *Scalable Metropolis–Hastings* {cite:p}`cornish2019` decides factor by factor and skips most factors by bounds from an expansion near the mode. It reads $O(1)$ examples a step, or fewer, where the posterior concentrates as a Gaussian.
