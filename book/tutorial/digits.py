@@ -9,7 +9,7 @@
 # # Two hundred networks
 #
 # ```{div} page-head
-# Page 10 of 12 · 31 minutes to read, 15 to play · Running: about 9 seconds
+# Page 10 of 12 · 32 minutes to read, 15 to play · Running: about 9 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
