@@ -9,7 +9,7 @@
 # # Where nothing is stationary
 #
 # ```{div} page-head
-# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! escape, ! tamed gradient, ! quasi-stationary distribution
@@ -36,11 +36,11 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {cite:t}`chen2014` show SGHMC first on a double well, $U = \theta^4 - 2\theta^2$, and its samples look right ({doc}`/book/tutorial/figures_of_the_paper`).
 # Does SGHMC have a {term}`stationary distribution` there?
 #
-# No, at no step size: in the end every chain leaves for infinity.
+# No, at no step size: in the end almost every chain leaves for infinity.
 # {numref}`fig-how-far-escape` shows how probable it is that a chain leaves in its next step.
 # At $\varepsilon = 0.45$ it lasts {c}`steps-45` steps on average, at 0.3 {c}`steps-30` thousand, and at 0.2 the probability is $10^x$ with $x =$ {c}`power-20`.
 #
-# *A guess before you read on.* The paper has $\varepsilon = 0.1$. Is there a step size below which it is safe?
+# *A guess before you read on.* The paper has $\varepsilon = 0.1$. Is there a step size below which no chain leaves? And is a run of a million steps safe?
 #
 # The smallest of these probabilities cannot be counted in chains, so they come from a grid.
 # Without its momentum $r = (\theta' - \theta)/\varepsilon$, Algorithm 2 with $M = 1$ moves by
@@ -58,7 +58,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 
 # %%
-def pair_law(slope, step_size, reach, friction=3.0, points=100, num_steps=200):
+def pair_law(slope, step_size, reach, friction=3.0, points=120, num_steps=200):
     """The grid, the law of the pairs that are left, and the share that leaves."""
     grid = torch.linspace(-reach, reach, points, dtype=torch.float64)
     old, new = grid[:, None], grid
@@ -68,7 +68,7 @@ def pair_law(slope, step_size, reach, friction=3.0, points=100, num_steps=200):
     kernel *= (grid[1] - grid[0]) / (math.pi**0.5 * width)
     law = torch.exp(-(new**4) - (new - old) ** 2)  # any start will do
     for _ in range(num_steps):
-        law = torch.einsum("ij,ijk->jk", law, kernel)
+        law = torch.einsum("ij,ijk->jk", law, kernel)  # sum over the oldest place
         law /= law.sum()
     beyond = torch.erfc((reach - mean) / width) + torch.erfc((reach + mean) / width)
     return grid, law, float((law * beyond).sum()) / 2
@@ -88,7 +88,7 @@ for step_size in (0.45, 0.4, 0.35, 0.3, 0.25, 0.2):
     _, _, escape[step_size] = pair_law(quartic_slope, step_size, 1.5 * edge(step_size))
 check("steps-45", 1 / escape[0.45], near(13.6, 0.2), kind="exact", digits=3)
 
-# %% mystnb={"figure": {"caption": "Probability that a chain of SGHMC leaves the double well $\\theta^4 - 2\\theta^2$ for ever in its next step, friction 3: by sums on a grid (line), and counted among 10,000 chains (circles).", "name": "fig-how-far-escape"}, "image": {"alt": "On a logarithmic axis a curve falls from nearly a tenth at a step size of 0.45 to about ten to the minus twenty-one at 0.2, ever more steeply. Four circles lie on it, from 0.45 to 0.3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Probability that a chain of SGHMC leaves the double well $\\theta^4 - 2\\theta^2$ for ever in its next step, friction 3: by sums on a grid (dots), and counted among 10,000 chains (circles).", "name": "fig-how-far-escape"}, "image": {"alt": "On a logarithmic axis six dots fall from nearly a tenth at a step size of 0.45 to about ten to the minus twenty-one at 0.2, ever more steeply. Four circles lie on the first four, from 0.45 to 0.3."}} tags=["hide-input"]
 generator, counted = torch.Generator().manual_seed(2), {}
 for h in (0.45, 0.4, 0.35, 0.3):
     old = torch.ones(10_000, dtype=torch.float64)
@@ -103,7 +103,7 @@ for h in (0.45, 0.4, 0.35, 0.3):
     after = int((new.abs() < 2 * edge(h)).sum())
     counted[h] = before, after, 2 * first + 1
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
-axes.semilogy(*zip(*escape.items(), strict=True), ".-", color=COLOURS["SGHMC"])
+axes.semilogy(*zip(*escape.items(), strict=True), ".", color=COLOURS["SGHMC"])
 measured = [1 - (b / a) ** (1 / n) for a, b, n in counted.values()]
 axes.semilogy(list(counted), measured, "o", ms=9, mfc="none", color="black")
 axes.set(xlabel=r"step size $\varepsilon$", ylabel="probability of escape in a step")
@@ -112,7 +112,7 @@ plt.show()
 # %% tags=["hide-input"]
 check("steps-30", 1e-3 / escape[0.3], near(47.8, 0.5), kind="exact", digits=2)
 power = math.log10(escape[0.2])
-check("power-20", power, near(-21.43, 0.05), kind="exact", digits=3)
+check("power-20", power, near(-21.43, 0.02), kind="exact", digits=3)
 worst = 0.0
 for h, (before, after, number) in counted.items():
     stay = (1 - escape[h]) ** number
@@ -124,11 +124,11 @@ check(
     worst,
     at_most_errors(),
     because="binomial errors, and 2 % of the grid's probabilities for its spacing",
-    says="Largest distance of the four circles from the line, in standard errors",
+    says="Largest distance of the four circles from the dots, in standard errors",
 )
 finer = [
     pair_law(quartic_slope, h, 1.5 * edge(h), points=points)[2] / escape[h]
-    for h, points in ((0.45, 150), (0.3, 150), (0.2, 150))
+    for h, points in ((0.45, 160), (0.3, 160), (0.2, 160))
 ]
 check(
     "finer",
@@ -142,7 +142,7 @@ check(
 # ## The edge
 #
 # The gradient $4\theta^3 - 4\theta$ grows faster than $\theta$, so a step that is small in the middle is too large far out.
-# There SGHMC overshoots: if a kick brings $\theta$ to the other side at the same distance, the chain swings for ever, and from further out it swings wider at every step.
+# There SGHMC overshoots: if a kick brings $\theta$ to the other side at the same distance, the chain swings between the two, and from further out it swings wider at every step.
 # The border is where $\theta'' = \theta = -\theta'$ solves {eq}`eq-how-far-pair` without noise. With $\theta' = x$ that says $-x = x + (1 - \varepsilon C)\,2x - \varepsilon^2U'(x)$, or
 #
 # $$
@@ -156,34 +156,29 @@ check(
 # $$ (eq-how-far-edge)
 #
 # For small steps the edge is near $1/\varepsilon$, far outside of the wells, which end at about 2.
-# But Gaussian noise reaches every place, with a small probability in each step, and a chain that has passed the edge does not return.
+# But Gaussian noise reaches every place, with a small probability in each step, and a chain that has passed the edge hardly ever returns.
 #
 # ```{prf:theorem} No stationary distribution
 # :label: thm-escape-short
 #
-# If $\lvert\nabla U(\theta)\rvert/\lvert\theta\rvert \to \infty$ as $\lvert\theta\rvert \to \infty$, SGLD and SGHMC with Gaussian noise, whose variance stays between two positive bounds, have no stationary distribution, at any step size. Almost every path runs to infinity.
+# If $\nabla U$ is bounded on bounded sets and $\lvert\nabla U(\theta)\rvert/\lvert\theta\rvert \to \infty$ as $\lvert\theta\rvert \to \infty$, SGLD and SGHMC with Gaussian noise, whose variance stays between two positive bounds, have no stationary distribution, at any step size. On almost every path $\lvert\theta\rvert$, or $\lvert(\theta, r)\rvert$, tends to infinity.
 # ```
 #
-# ```{prf:proof}
-# :class: dropdown
-#
-# {prf:ref}`thm-escape` has all of it; this is the idea, in one dimension.
-# Far out, $\varepsilon^2\lvert U'(\theta)\rvert \ge (4 + 2\lvert1 - \varepsilon C\rvert)\lvert\theta\rvert$. So if $\theta'$ lies there, $\lvert\theta'\rvert \ge \lvert\theta\rvert$, and the noise is at most $\lvert\theta'\rvert$, then $\lvert\theta''\rvert \ge 2\lvert\theta'\rvert$, and the same holds one step later.
-# With positive probability the noise stays below $2^k$ times the first distance for all later steps $k$, because Gaussian tails are summable. So a chain runs to infinity with a positive probability, from every start.
-# Were there a stationary distribution $\mu$, the chain started from it would run to infinity with the same positive probability. But it would also be beyond any distance $K$ with the probability $\mu(\lvert\theta\rvert > K)$ at all times, and that tends to zero as $K$ grows.
-# ```
+# {prf:ref}`thm-escape` has the proof, and the idea is short. Far out the force is so large that a step at least doubles $\lvert\theta\rvert$, as long as the noise is smaller than $\lvert\theta\rvert$. This becomes more probable with every doubling, so quickly that with a positive probability it never fails. So from every start a chain runs to infinity with a positive probability.
+# Under a stationary distribution $\mu$ it could not: at all times it would be beyond a distance $K$ with the probability $\mu(\lvert\theta\rvert > K)$, which tends to zero as $K$ grows.
 #
 # For SGLD this goes back to {cite:t}`roberts1996`.
-# It answers the guess: no step size is safe. A smaller one only moves the edge outwards.
+# It answers the first question of the guess: at no step size do all chains stay. A smaller one only moves the edge outwards.
+# Whether a run of a given length is *safe* is another question.
 #
 # ## Right for longer than anyone can wait
 #
-# How can the samples be good if there is nothing that they converge to?
-# They converge to what the grid computes, the distribution of the chains that have not left yet, the {term}`quasi-stationary distribution`.
+# How can the samples be good if there is no stationary distribution?
+# The distribution of the chains *that have not left yet* does settle, on the grid at least: its limit is the {term}`quasi-stationary distribution` {cite:p}`collet2013`.
 # As long as the probability of escape is small, a chain forgets its start many times before it leaves, and for all that time it samples the quasi-stationary distribution.
-# The probability of escape falls faster than every power of the step: from 0.45 to 0.4 it falls as the power {c}`power-large`, from 0.25 to 0.2 as the power {c}`power-small`.
-# At $\varepsilon = 0.2$ the mean of $\theta^2$ is wrong by a relative {c}`bias-20`, which is the step's own error, and hardly any chain will ever escape.
-# So nothing is wrong with the figure of the paper. But that a small step is safe is a statement about this target, this friction and this number of steps, and no theorem.
+# The probability of escape falls faster than a power of the step would: its slope on log–log axes is {c}`power-large` from 0.45 to 0.4, and {c}`power-small` from 0.25 to 0.2.
+# At $\varepsilon = 0.2$ the mean of $\theta^2$ is wrong by a relative {c}`bias-20`, which is the step's own error, and no run that anyone can pay for will see an escape: it is safe in practice.
+# So nothing is wrong with the figure of the paper. But that a step is safe is a statement about this target, this friction and this number of steps, and no theorem.
 #
 # ## What brings a chain back
 #
@@ -191,14 +186,14 @@ check(
 # Polynomials of degree two or more in the mean of a Gaussian likelihood, factorisations, funnels, and squared errors of a network with a hidden layer of rectifiers are not: there the gradient grows faster, in some directions at least, and chains can overshoot as here.
 #
 # Three changes bring the chain back.
-# A *correction* rejects the fatal jump: AMAGOLD ({doc}`/book/further/minibatch_metropolis`) has the exact distribution on the double well.
+# A *correction* rejects the step across the edge: AMAGOLD ({doc}`/book/further/minibatch_metropolis`) has the exact distribution on the double well.
 # A gradient that is *clipped* at a fixed size bounds the kick, but has another target.
-# And a *tamed* gradient {cite:p}`brosse2019` is bounded by the step itself, so that the change vanishes with the step:
+# And a *tamed* gradient {cite:p}`brosse2019` is bounded by the step itself, so that the change vanishes with the step. No kick then moves $\theta$ by more than 1, so one scales $\theta$ first, to a posterior about 1 wide:
 
 
 # %%
 def tamed(slope, step_size):
-    """U′ / (1 + ε²|U′|): no kick moves the next position by more than 1."""
+    """U′ / (1 + ε²|U′|): no kick moves θ by more than 1, a width of the target."""
     return lambda theta: slope(theta) / (1 + step_size**2 * slope(theta).abs())
 
 
@@ -207,7 +202,7 @@ def mean_square(grid, law):
 
 
 found = {}
-for step_size in (0.4, 0.3, 0.2):
+for step_size in (0.3, 0.2):
     plain = pair_law(quartic_slope, step_size, 1.5 * edge(step_size))
     bounded = pair_law(tamed(quartic_slope, step_size), step_size, 3 * edge(step_size))
     found[step_size] = mean_square(*plain[:2]), mean_square(*bounded[:2])
@@ -226,9 +221,15 @@ for name, coarse, fine in (("large", 0.45, 0.4), ("small", 0.25, 0.2)):
     check(f"power-{name}", value, expected, kind="exact", digits=2 + (value > 100))
 bias = found[0.2][0] / truth - 1
 check("bias-20", bias, near(-0.0238, 0.0005), kind="exact", digits=2)
-errors = [abs(found[h][1] / truth - 1) for h in (0.4, 0.2)]
-order = math.log(errors[0] / errors[1]) / math.log(2)
-check("tamed-order", order, near(3.3, 0.2), kind="exact", digits=2)
+ratios = [(right - truth) / (truth - left) for left, right in found.values()]
+check(
+    "opposite",
+    max(abs(ratio - 1) for ratio in ratios),
+    at_most(0.1),
+    kind="exact",
+    digits=1,
+    says="Taming errs to the other side, by as much but for a relative",
+)
 generator = torch.Generator().manual_seed(3)
 old = new = torch.full((20_000,), 100.0, dtype=torch.float64)
 soft, squares = tamed(quartic_slope, 0.3), []
@@ -249,7 +250,8 @@ check(
 
 # %% [markdown]
 # Tamed chains come back from everywhere: 20,000 of them that start at $\theta = 100$, which lies beyond the edge of every step size of the figure, have $E[\theta^2] =$ {c}`tamed-chains` at $\varepsilon = 0.3$, where the grid says {c}`tamed-30` and the truth is {c}`truth`.
-# Taming is wrong by about as much as the chain that escapes, to the other side, and less with the step.
+# At these two steps taming is wrong by as much as the plain chain, to the other side, and less at the smaller one (where they differ, it is by a relative {c}`opposite` of the error).
+# At 0.4 tamed chains are further off, and the other number says little: it depends on where the grid ends, because the chains that are about to leave count in it.
 #
 # ```{prf:proposition} The tamed chain has one stationary distribution
 # :label: prop-tamed
@@ -258,6 +260,8 @@ check(
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
+#
 # Let $k(\theta) = \varepsilon^2U'/(1 + \varepsilon^2\lvert U'\rvert)$, which lies between $-1$ and 1 and tends to $\pm1$. Then $r' = (1 - \varepsilon C)\,r - k(\theta')/\varepsilon + \xi$ with $\theta' = \theta + \varepsilon r$ and $\xi \sim N(0, 2\varepsilon C)$. Since $\lvert1 - \varepsilon C\rvert < 1$ and $k$ is bounded,
 #
 # $$
@@ -270,11 +274,13 @@ check(
 # So $Y$ falls by at least a constant on average outside of a bounded set. Two steps have a positive density ({prf:ref}`thm-unique-chain`), and such a chain has one stationary distribution {cite:p}`roberts2004`.
 # ```
 #
-# **To remember:** a sampler can be right for longer than anyone can wait, and have no stationary distribution.
+# To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$: where it grows, chains can overshoot as here; where it does not, a small step cannot.
+#
+# **To remember:** where the gradient grows faster than $\lvert\theta\rvert$ there is no stationary distribution, at any step size; at small steps the samples are good all the same, for longer than anyone can wait.
 #
 # ## Change it
 #
-# * In the cell that defines `pair_law` set `0.25, 0.2)` to `0.25, 0.2, 0.15)`, `points=100` to `points=160` and `num_steps=200` to `num_steps=400`: in {numref}`fig-how-far-escape` the line goes on to $10^{-60}$.
+# * In the cell that defines `pair_law` set `0.25, 0.2)` to `0.25, 0.2, 0.15)`, `points=120` to `points=160` and `num_steps=200` to `num_steps=400`: in {numref}`fig-how-far-escape` the dots go on to $10^{-60}$.
 # * In the cell that defines `tamed` replace `1 + step_size**2 * slope(theta).abs()` by `1 + slope(theta).abs()`, a clip of a fixed size: $E[\theta^2]$ is far too large at every step size, and the check on it shows ✗.
 #
 # ## Exercises
@@ -383,6 +389,6 @@ check(
 # %% [markdown]
 # ## Further reading
 #
-# {cite:t}`roberts1996` found that SGLD's chain with exact gradients can be transient where the diffusion converges, {cite:t}`brosse2019` tame its gradient, and {cite:t}`leimkuhler2016` is the book on integrators of Langevin's equation.
+# {cite:t}`roberts1996` found that SGLD's chain with exact gradients can be transient where the diffusion converges, and truncated the gradient of their Metropolis proposals (MALTA); {cite:t}`brosse2019` tame it, {cite:t}`collet2013` is the book on quasi-stationary distributions, and {cite:t}`leimkuhler2016` is the book on integrators of Langevin's equation.
 # Where a stationary distribution exists, {prf:ref}`thm-general-order` says when that of Algorithm 2 is wrong by no more than the order $\varepsilon^2$, and {prf:ref}`thm-wasserstein` bounds the error of SGLD at every step.
 # {cite:t}`akyildiz2024` bound SGHMC's distance from its target, uniformly in the number of steps, where the gradient grows no faster than $\lvert\theta\rvert$.

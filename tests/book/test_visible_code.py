@@ -106,8 +106,8 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
     ),
     "noise_that_is_not_gaussian": (
         {"order-formula", "follows-left", "follows-right"},
-        "0.5 * torch.cat([torch.zeros(1).double(), uphill]) - 0.5 * both",
-        "0.5 * torch.cat([torch.zeros(1).double(), uphill])",
+        "thinning = -0.5 * both",
+        "thinning = 0.0 * both",
     ),
     "figures_of_the_paper": (
         {"naive", "square-largest"},
