@@ -9,7 +9,7 @@
 # # Which step for which direction?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 34 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! constant SGD, ! preconditioning, ! RMSprop
@@ -65,6 +65,7 @@ def sgd(posterior, rate, num_steps, seed=0, runs=600):
 
 # %% [markdown]
 # Here it is on a linear regression with two correlated inputs, $N = 1{,}000$ and $n = 10$, whose posterior is Gaussian with the covariance $A^{-1}$.
+# *A guess before you look: will the best ball be too wide along the posterior's ellipse, or across?*
 # $V$ comes from the gradients of the examples at the mode, {eq}`eq-v`.
 
 # %%
@@ -110,7 +111,6 @@ plt.show()
 
 # %% [markdown]
 # The matrix fills the ellipse: along it the variance of the cloud is {c}`matrix` times the posterior's.
-# *A guess: in which direction is the best ball too wide, along the ellipse or across?*
 #
 # The price board of this part has SGD with that rate in its last row:
 
@@ -240,8 +240,9 @@ check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3
 
 # %% [markdown]
 # An independent $\theta$ costs {c}`board-theta` passes and a $\theta^2$ {c}`board-square`, with a variance that is exactly right; SGLD pays a hundred for one per cent.
-# The law of {doc}`/book/further/price` is not broken: it holds without a noise estimate. Here the minibatches' noise is not an excess but *all* the noise there is, as with $\hat B = C$ in SGHMC.
+# The law of {doc}`/book/further/price` is not broken: it is about chains that inject the noise $2\eta$. Here none is injected, and the minibatches' noise is *all* the noise there is, as with $\hat B = C$ in SGHMC.
 # The price is in what one must know, $V$ and $A$ as matrices, and in the quadratic.
+# Averages of SGD over windows of about a pass need no matrix, if the model fits ({ref}`ex-csgd-average`).
 #
 # ## A rate that moves
 #
@@ -288,7 +289,7 @@ check("long", moment, near(1.03, 0.08), digits=3)
 # \end{aligned}
 # $$ (eq-csgd-moving)
 #
-# The bracket vanishes for $q = e^{-U}$. So the stationary density is
+# The bracket vanishes for $q = e^{-U}$. So, where $G$ depends on $\theta$ alone and the right side can be normalised, the stationary density is
 #
 # $$
 # p \propto \frac{e^{-U}}G.
@@ -322,18 +323,18 @@ slight = torch.trapezoid(density(99.0) * grid**2, grid)
 check("slight", slight, near(1.01, 0.002), kind="exact", digits=4)
 
 # %% [markdown]
-# The formula has the variance {c}`predicted`, which the short memory comes close to: samples avoid the mode.
+# The formula has the variance {c}`predicted`, which the short memory comes close to: samples avoid the mode. As a memory of ten steps still smooths $v$, the dip is shallower than the formula's, which is the limit of short memories and small steps.
 # What is missing is the term $G'\,dt$ in the drift ({prf:ref}`thm-recipe`, with one rate for each coordinate, too).
 # {cite:t}`li2016psgld`, who put RMSprop's rate into SGLD, have it in their algorithm.
-# A long memory needs none, and so does noise that drowns the gradient: with $V = 99$, as on the price board, $e^{-U}/G$ has the variance {c}`slight`.
+# No correction is needed if the memory is long, or if the noise dominates the squared gradient: with $V = 99$, as on the price board, $e^{-U}/G$ has the variance {c}`slight`.
 #
 # ## Where the matrix fails
 #
 # * *Large minibatches.* The matrix without $A$, $2V^{-1}$, multiplies the variance by $c/(c - 1)$: by {c}`large` with a fifth of the data, and from about one half on there is no stationary distribution. $2(V + A)^{-1}$ has no such limit.
 # * *A model that does not fit.* Take $V = cA$ from the model, where the targets scatter twice as widely as it says: the variance is {c}`misfit` times the right one. Measure $V$.
 # * *Shuffled passes.* The errors of a pass cancel ({eq}`eq-pass-errors`), and the cloud shrinks: over the steps of a pass the variance is {c}`shuffled` of the right one.
-# * *Directions without noise.* Where no example has anything to say, SGD stays where it began, although the posterior is as wide as the prior; SGLD's injected noise fills it.
-# * *Posteriors that are not Gaussian.* The matrix belongs to one mode. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/studies/neighbours`).
+# * *Directions without noise.* Where no example has anything to say, only the prior's exact gradient is left. With one small rate SGD goes to the prior's mode and stays there, although the posterior is as wide as the prior; SGLD's injected noise fills it. With $2(V + A)^{-1}$ and $V = 0$ the sign of $\delta$ flips for ever: that is why the theorem asks for $V \succ 0$.
+# * *Posteriors that are not Gaussian.* The matrix belongs to one mode of a quadratic, and a network has neither. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/studies/neighbours`).
 
 # %% tags=["hide-input"]
 sized = noise_variance(LinearRegression(x, y, batch_size=200))

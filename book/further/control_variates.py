@@ -9,7 +9,7 @@
 # # Less noise: control variates
 #
 # ```{div} page-head
-# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 4 seconds
+# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 4 seconds
 # ```
 #
 # ```{index} ! control variate, ! SVRG, ! heavy tails, ! tail exponent

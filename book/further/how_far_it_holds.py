@@ -9,7 +9,7 @@
 # # Where nothing is stationary
 #
 # ```{div} page-head
-# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! escape, ! tamed gradient, ! quasi-stationary distribution
