@@ -9,7 +9,7 @@
 # # Many modes
 #
 # ```{div} page-head
-# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 27 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! cosine annealing, ! cyclical learning rate, ! cyclical SGLD, ! tempering, ! replica exchange, ! multimodal

@@ -21,6 +21,7 @@ import itertools
 import torch
 
 from booklib.page.claims import at_least, check, near
+from booklib.page.tables import show_table
 from sgmc.posteriors import LogisticRegression
 
 # %% tags=["hide-input"]
@@ -28,7 +29,6 @@ import matplotlib.pyplot as plt
 
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
-from booklib.page.tables import show_table
 from sgmc import sample
 from sgmc.kernels import SGLD
 
@@ -179,10 +179,18 @@ target = target / target.sum()
 hits = torch.sigmoid(inputs * grid[:, None])
 noise, slope = noise_of(examples(grid)), examples(grid).sum(-1)  # V(θ) and U′
 both = noise + (inputs.square() * hits * (1 - hits)).sum(-1) + 1  # V + U″
-uphill = torch.cumulative_trapezoid(both * slope, grid)
-heat = 0.5 * torch.cat([torch.zeros(1).double(), uphill])
-thinning = -0.5 * both
-h = heat + thinning - (target * (heat + thinning)).sum()
+
+
+def two_terms(both):
+    """Heat and thinning, the two terms of h, from V + U″, each with the mean zero."""
+    uphill = torch.cumulative_trapezoid(both * slope, grid)
+    heat = 0.5 * torch.cat([torch.zeros(1).double(), uphill])
+    thinning = -0.5 * both
+    return heat - (target * heat).sum(), thinning - (target * thinning).sum()
+
+
+heat, thinning = two_terms(both)
+h = heat + thinning
 
 
 def gaussian_on_the_grid(step_size):
@@ -207,7 +215,7 @@ best = min(far(found, target * (1 + 0.002 * x)) for x in temperatures)
 check("how-much-worse", best / gaps["formula"][1], at_least(7), kind="exact", digits=2)
 peak = int((target * h * (grid > 0.4)).argmax())
 gain = 100 * (found / target - 1)[peak]
-check("per-cent", gain, near(8.48, 0.05), kind="exact", digits=2)
+check("per-cent", gain, near(8.5, 0.1), kind="exact", digits=2)
 centre = float((target * grid).sum())
 start = torch.full((5_000, 1), centre, dtype=torch.float64)
 run = sample(SGLD(0.02), throws, start, num_samples=5, warm_up=100, thinning=15, seed=3)
@@ -223,9 +231,8 @@ check("sgld-run", value, exact, error=float(error), because="the enumeration")
 # %%
 average = float((target * noise).sum())  # V̄
 terms = {"heat": heat, "thinning": thinning, "sum": h}
-terms["average noise everywhere"] = first_order(torch.full_like(grid, average))
+terms["average noise everywhere"] = sum(two_terms(both - noise + average))
 for name, term in terms.items():
-    term = term - (target * term).sum()
     left, right = (
         float((target * term)[tail].sum() / target[tail].sum())
         for tail in (grid < -0.4, grid > 1.4)
@@ -235,8 +242,7 @@ for name, term in terms.items():
 # %% mystnb={"figure": {"caption": "The change of the density over $\\eta$ (dashed, as in {numref}`fig-how-far-local`), and its two terms, each with the mean zero: heat, $\\frac{1}{2}\\int(V + U'')\\,dU$ (solid), and thinning, $-\\frac{1}{2}(V + U'')$ (dotted).", "name": "fig-noise-terms"}, "image": {"alt": "The solid line has a trough in the middle and a high bump on the right, and little on the left. The dotted line is positive on the left, and slightly negative on the right. Their sum, dashed, has bumps on both sides."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3))
 for term, line, label in ((heat, "-", "heat"), (thinning, ":", "thinning")):
-    term = target * (term - (target * term).sum()) / width
-    axes.plot(grid, term, line, color="black", label=label)
+    axes.plot(grid, target * term / width, line, color="black", label=label)
 axes.plot(grid, target * h / width, "--", color=COLOURS["SGLD"], label="sum")
 axes.set(xlabel=r"$\theta$", ylabel=r"change, over $\eta$", xlim=(-1.8, 2.2))
 axes.legend()
@@ -284,11 +290,11 @@ A = 1.6
 settings = {  # C and B̂, from B = ½εV(y) and its estimate from the step's minibatch
     "average": lambda B, estimate: (A + 0.05 * average + 0 * B, 0.05 * average),
     "follows": lambda B, estimate: (A + B, B),
-    "follows the minibatch": lambda B, estimate: (A + estimate, estimate),
+    "follows V̂": lambda B, estimate: (A + estimate, estimate),
 }
 
 
-def samples(setting, minibatch=of_two, step_size=0.1):
+def samples(setting, minibatch=of_two, step_size=0.1, second=False):
     """Samples of SGHMC's palindromic step (places in time, chains)."""
     generator = torch.Generator().manual_seed(1)
     theta, r = torch.randn(2, 6_000, generator=generator)
@@ -296,6 +302,8 @@ def samples(setting, minibatch=of_two, step_size=0.1):
     for step in range(round(20 / step_size)):
         y = theta + step_size / 2 * r
         gradient, V_hat = minibatch(examples(y), generator)
+        if second:  # V̂ from other examples than those of the gradient
+            _, V_hat = minibatch(examples(y), generator)
         B = step_size / 2 * noise_of(examples(y))
         C, B_hat = setting(B, step_size / 2 * V_hat)
         normal = torch.randn(6_000, generator=generator)
@@ -328,7 +336,8 @@ measured = {
     "C follows, Gaussian noise": shares(samples(settings["follows"], gaussian)),
     "C follows": shares(samples(settings["follows"])),
     "C follows, half the step": shares(samples(settings["follows"], step_size=0.05)),
-    "C follows the minibatch": shares(samples(settings["follows the minibatch"])),
+    "C follows its own V̂": shares(samples(settings["follows V̂"])),
+    "C follows a second V̂": shares(samples(settings["follows V̂"], second=True)),
 }
 show_table(
     ["share of samples over the posterior's", "θ < −0.4", "θ > 1.4"],
@@ -345,16 +354,18 @@ check(
 )
 
 # %% tags=["hide-input"]
-for name, key, tail, bound in (
-    ("one-left", "the average V, C = 4.4", 0, near(0.6, 0.1)),
-    ("clipped-right", "own B̂, C = 4.5", 1, at_least(2)),
-    ("unclipped-right", "own B̂, C = 16, half the step", 1, near(1, 0.25)),
-    ("skew-left", "C follows", 0, near(1.27, 0.12)),
-    ("half-left", "C follows, half the step", 0, near(1.12, 0.09)),
-    ("shared-right", "C follows the minibatch", 1, at_least(5)),
+seeds = "three seeds agree to 0.05"
+for name, key, tail, bound, reason in (
+    ("one-left", "the average V, C = 4.4", 0, near(0.6, 0.1), seeds),
+    ("clipped-right", "own B̂, C = 4.5", 1, at_least(2), "B̂ is clipped"),
+    ("unclipped-right", "own B̂, C = 16, half the step", 1, near(1, 0.2), "no clip"),
+    ("skew-left", "C follows", 0, near(1.27, 0.12), seeds),
+    ("half-left", "C follows, half the step", 0, near(1.12, 0.09), seeds),
+    ("shared-right", "C follows its own V̂", 1, at_least(5), "8.3 to 8.5 in others"),
+    ("second-right", "C follows a second V̂", 1, at_least(2), "V̂ of two examples"),
 ):
     value, error = measured[key][tail]
-    check(name, value, bound, error=error, because="other seeds agree to 0.2")
+    check(name, value, bound, error=error, because=reason)
 
 # %% [markdown]
 # *The average.* With one friction and one estimate for all places the quiet left tail has {c}`one-left` of the samples that it should have, and the noisy right tail has too many, although the average noise is right.
@@ -364,8 +375,9 @@ for name, key, tail, bound in (
 # *Friction that follows.* With Gaussian noise both tails are right at the moderate friction: {c}`follows-left` and {c}`follows-right`.
 # The real minibatches are skew. That moves the tails at order $\varepsilon^2$, since the third moment of a kick is $\varepsilon^3E\zeta^3$ and there are $1/\varepsilon$ kicks in a unit of time: the left tail has {c}`skew-left`, and {c}`half-left` at half the step. (The order shows only at still smaller steps.)
 #
-# Here $V(y)$ came from all twelve examples, which costs a pass in every step. In practice one estimates it from other examples at the same $y$, at the price of a second minibatch, or keeps a model of $V$ from earlier ones.
-# It must *not* come from the step's own minibatch: in the last row the right tail has {c}`shared-right` times its samples ({ref}`ex-noise-shared` says why).
+# Here $V(y)$ came from all twelve examples, a whole pass in every step. What is there in practice?
+# *Not* the step's own minibatch: with its $\hat V$ in the friction the right tail has {c}`shared-right` times its samples ({ref}`ex-noise-shared` says why).
+# A second minibatch at the same $y$ costs as much as the first. Its $\hat V$ has no such bias, but from two examples it is very noisy, and at this step the right tail still has {c}`second-right` times its samples. It needs smaller steps, or more examples.
 #
 # **To remember:** noise that depends on the place heats on the way uphill and thins out the samples where it is large; in general no temperature does both. A noise estimate or a friction that follows the noise corrects it.
 #
