@@ -9,7 +9,7 @@
 # # Can rejections correct it?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 36 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! AMAGOLD, ! Metropolis correction with minibatches, ! austerity, ! acceptance; with minibatches
@@ -48,13 +48,13 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # Can rejections correct the noise of minibatches, too, without a noise estimate, and at what price?
 #
 # They can, exactly, at every step size. Take the palindromic steps of {doc}`/book/tutorial/sgnuts`, and accept the end of the path by the *work of its own minibatch gradients*.
-# A path of the duration $t$ costs at least about $\tfrac12t^2d + 1$ passes over the data in $d$ dimensions; $t = \tfrac12\pi$ is a quarter of a swing:
+# An accepted path of the duration $t$ costs more than $\tfrac12t^2d$ passes over the data in $d$ dimensions, and a pass for each proposal. With the best step a quarter of a swing, $t = \tfrac12\pi$, costs, rejected paths included:
 #
-# | dimension $d$ | passes for a quarter of a swing |
+# | dimension $d$ | passes for an accepted quarter of a swing |
 # | --: | --: |
-# | 1 | 2.2 |
-# | 10 | 13.3 |
-# | 100 | 124.4 |
+# | 1 | {c}`price-1` |
+# | 10 | {c}`price-10` |
+# | 100 | {c}`price-100` |
 #
 # This is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. It needs one result of page 12 of the tutorial, an elective page: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
 
@@ -229,7 +229,7 @@ plt.show()
 # \text{passes over the data for a path} > \tfrac12t^2d + 1.
 # $$ (eq-naive-passes)
 #
-# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. But dimension costs here, not accuracy: the samples are exact. The table of the first screen has a quarter of a swing.
+# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. But dimension costs here, not accuracy: the samples are exact. The table of the first screen divides by the acceptance, and has the step at which the quotient is least.
 
 # %% tags=["hide-input"]
 gaps = [
@@ -241,6 +241,13 @@ check("above-formula", max(gaps), near(0.02, 0.015), because=why)
 energies = torch.linspace(0.5, 6, 1_101).tolist()
 best = min(1 / (energy * acceptance(energy)) for energy in energies)
 check("best", best, near(1.51, 0.01), kind="exact", digits=3)
+for dim, right in ((1, 4.62), (10, 22.4), (100, 190.0)):
+    passes = [
+        ((math.pi / 2) ** 2 / 2 * dim / energy + 1) / acceptance(energy)
+        for energy in energies
+    ]
+    bound = near(right, 0.01 * right)
+    check(f"price-{dim}", min(passes), bound, kind="exact", digits=2 + (dim == 100))
 work = torch.cat(works["amagold"]).double()
 because = "the theorem; eight standard errors of 200,000 paths"
 says = "The mean of exp(−W̃) over the paths in the bowl"
@@ -267,7 +274,7 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension, but SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/price`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/price`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
 # SGHMC's friction takes the same energy out and rejects no path, but it needs $\hat B$ and leaves the error of the step.
 #
