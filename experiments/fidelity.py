@@ -133,8 +133,7 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     # The chains start from the prior.
     start = torch.randn(CHAINS, posterior.dim, generator=Generator().manual_seed(0))
     given = {"seed": 0, "progress": options.progress}
-    kernel, file = HMC(0.01, problem.num_steps, jitter=0.2), folder / "warm-up.pt"
-    given["checkpoint"] = Checkpoint(file)
+    kernel = HMC(0.01, problem.num_steps, jitter=0.2)
     kernel, position = adapt(kernel, posterior, start, problem.warm_up, **given)
     given["checkpoint"] = Checkpoint(folder / "reference.pt")
     draws = whole(sample(kernel, posterior, position, number, **given))
