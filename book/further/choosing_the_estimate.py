@@ -297,7 +297,7 @@ check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3
 # %% [markdown]
 # A $\theta$ costs {c}`estimate-theta` passes in place of a hundred, and a $\theta^2$ {c}`estimate-square`, at the largest step whose error is one per cent.
 #
-# **It is the estimate that saves, and not momentum.** SGLD with the estimate is within one per cent of that price at $N/n = 100$: at $\varepsilon = 0.1$ the rule makes $\varepsilon C \approx 1.5$, and a momentum that is multiplied by $1 - \varepsilon C$ keeps hardly anything.
+# **It is the estimate that saves, and not momentum.** SGLD with the estimate is within one per cent of that price at $N/n = 100$: at $\varepsilon = 0.1$ the rule makes $\varepsilon C \approx 1.5$, so a step turns the momentum round and halves it, and nothing is carried on.
 # Momentum pays for large minibatches. There little noise limits the step, and what limits SGLD is its own error, $\tfrac12\eta a$:
 
 # %%

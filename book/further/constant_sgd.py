@@ -241,7 +241,7 @@ check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3
 # %% [markdown]
 # An independent $\theta$ costs {c}`board-theta` passes and a $\theta^2$ {c}`board-square`, with a variance that is exactly right; SGLD pays a hundred for one per cent.
 # The law of {doc}`/book/further/price` is not broken: it is about chains that inject the noise $2\eta$. Here none is injected, and the minibatches' noise is *all* the noise there is, as with $\hat B = C$ in SGHMC.
-# The price is in what one must know, $V$ and $A$ as matrices, and in the quadratic.
+# The price is in what one must know, $V$ and $A$ as matrices, and in the quadratic: with the mode and $A$ one could draw from $N(\hat\theta, A^{-1})$ at once. The point is what SGD does, and not a sampler.
 # Averages of SGD over windows of about a pass need no matrix, if the model fits ({ref}`ex-csgd-average`).
 #
 # ## A rate that moves

@@ -222,7 +222,7 @@ show_table(["d = 4, n = 10, small steps", "excess × examples"], rows)
 # A $\theta$ costs SGHMC {c}`board-theta` passes, and a $\theta^2$ {c}`board-square`; with the second gradient of each example that is one pass, and 0.7. SGLD needs {c}`board-sgld` for a $\theta$: most of its excess is now the error of its step.
 #
 # Where the mode is not known, *SVRG* takes the place where the chain was some steps ago as the reference, and renews it with a pass now and then ({cite:t}`johnson2013` for optimisation, {cite:t}`dubey2016` for Langevin).
-# A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. It does not help where the posterior has many modes far apart, as that of a network has.
+# A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. Where the posterior has many modes far apart, as that of a network has, a fixed reference serves one of them, and a renewed one follows the chain, at a pass each time.
 #
 # ## Large steps make heavy tails
 #
@@ -316,7 +316,7 @@ plt.show()
 # The zig-zag process of {cite:t}`bierkens2019` turns at random times, which it can draw from subsamples without a bias if the gradients of the examples have known bounds; {cite:t}`fearnhead2024` replace the bounds by steps, which brings a bias back.
 # Microcanonical dynamics holds the size of the momentum fixed; {cite:t}`sommer2026smile` find that minibatches bias it nonetheless where the noise differs between directions, and precondition with the shape of the noise.
 #
-# **To remember:** a control variate takes away the noise at the mode, so the price no longer grows with the data. The noise that is left multiplies the distance, and where a step can stretch it ($\lvert F\rvert > 1$) the tail is a power law.
+# **To remember:** a control variate takes away the noise at the mode, so the price grows with the dimension and no longer with the data. The noise that is left multiplies the distance, and where a step can stretch it ($\lvert F\rvert > 1$) the tail is a power law.
 #
 # ## Change it
 #

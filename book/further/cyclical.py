@@ -111,7 +111,7 @@ plt.show()
 
 # %% [markdown]
 # The density has 0.857 on the right, and the cycles end there with the share {c}`cycles`.
-# *A guess before you read on: what does a cycle know of the weights?*
+# *A guess before you read on: ten of the 25 modes are on the right. Which share would a cycle have that knew nothing of the weights?*
 #
 # ## Too large for a mode
 #
@@ -232,7 +232,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 # A step above $2\sigma^2$ forgets where it began. So a cycle is a restart: cycles that all begin in the lower left corner end on the right with the share {c}`from-left`.
 # If each ended in one of the 25 modes evenly, 95 cycles would find them all on average ({ref}`ex-cyclical-coupons`).
 #
-# But a cycle knows hardly anything of the weights, and this answers the guess. Ten of 25 modes are on the right, so a blind choice would give 0.4.
+# But a cycle knows hardly anything of the weights. A blind choice among 25 modes would give 0.4, which answers the guess, and the cycles are nearer to that than to 0.857.
 # The gradient feels the weights only near the middle between two modes, where their weighted densities are equal. Nine times the weight moves that middle by $\sigma^2\ln9/2h = 0.03$, and a chain that moves by about 1 in a step passes over it.
 # Where a cycle ends depends on what surrounds the modes: those inside the grid are reached from four sides, those at its corners from two.
 # More cycles make the estimate of the wrong weights more precise.
@@ -240,7 +240,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 #
 # ## Two temperatures
 #
-# Small steps weigh modes as well, by their crossings in both directions, but here one crossing takes of the order of $e^{17}$ steps; a large step passes over the barrier and learns nothing of it.
+# Small steps would weigh the modes, too, by their crossings in both directions, but here one crossing takes of the order of $e^{17}$ steps; a large step passes over the barrier and learns nothing of it.
 # A Metropolis step compares energies instead.
 # At the temperature $T$, under $e^{-U/T}$, every barrier is lower by the factor $T$, and a random walk crosses it.
 # *Parallel tempering*, or replica exchange {cite:p}`swendsen1986`, runs a walk $x$ at temperature 1 and a walk $y$ at $T$, and proposes that they swap positions.

@@ -40,7 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {numref}`fig-how-far-escape` shows how probable it is that a chain leaves in its next step.
 # At $\varepsilon = 0.45$ it lasts {c}`steps-45` steps on average, at 0.3 {c}`steps-30` thousand, and at 0.2 the probability is $10^x$ with $x =$ {c}`power-20`.
 #
-# *A guess before you read on.* The paper has $\varepsilon = 0.1$. Is there a step size below which no chain leaves? And is a run of a million steps safe?
+# *A guess before you read on.* The paper has $\varepsilon = 0.1$. Is a run of a million steps safe?
 #
 # The smallest of these probabilities cannot be counted in chains, so they come from a grid.
 # Without its momentum $r = (\theta' - \theta)/\varepsilon$, Algorithm 2 with $M = 1$ moves by
@@ -168,8 +168,8 @@ check(
 # Under a stationary distribution $\mu$ it could not: at all times it would be beyond a distance $K$ with the probability $\mu(\lvert\theta\rvert > K)$, which tends to zero as $K$ grows.
 #
 # For SGLD this goes back to {cite:t}`roberts1996`.
-# It answers the first question of the guess: at no step size do all chains stay. A smaller one only moves the edge outwards.
-# Whether a run of a given length is *safe* is another question.
+# So at no step size do all chains stay. A smaller one only moves the edge outwards.
+# Whether a run of a given length is *safe* is another question, the one of the guess.
 #
 # ## Right for longer than anyone can wait
 #
@@ -251,7 +251,7 @@ check(
 # %% [markdown]
 # Tamed chains come back from everywhere: 20,000 of them that start at $\theta = 100$, which lies beyond the edge of every step size of the figure, have $E[\theta^2] =$ {c}`tamed-chains` at $\varepsilon = 0.3$, where the grid says {c}`tamed-30` and the truth is {c}`truth`.
 # At these two steps taming is wrong by as much as the plain chain, to the other side, and less at the smaller one (where they differ, it is by a relative {c}`opposite` of the error).
-# At 0.4 tamed chains are further off, and the other number says little: it depends on where the grid ends, because the chains that are about to leave count in it.
+# At 0.4 tamed chains are further off, and the number of the plain chain says little: it depends on where the grid ends, because the chains that are about to leave count in it.
 #
 # ```{prf:proposition} The tamed chain has one stationary distribution
 # :label: prop-tamed
@@ -274,7 +274,7 @@ check(
 # So $Y$ falls by at least a constant on average outside of a bounded set. Two steps have a positive density ({prf:ref}`thm-unique-chain`), and such a chain has one stationary distribution {cite:p}`roberts2004`.
 # ```
 #
-# To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$: where it grows, chains can overshoot as here; where it does not, a small step cannot.
+# To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$: where it grows, chains can overshoot as here; where it does not, in none of them, there is no sign of it.
 #
 # **To remember:** where the gradient grows faster than $\lvert\theta\rvert$ there is no stationary distribution, at any step size; at small steps the samples are good all the same, for longer than anyone can wait.
 #

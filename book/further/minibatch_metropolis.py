@@ -274,7 +274,7 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/price`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
 # SGHMC's friction takes the same energy out and rejects no path, but it needs $\hat B$ and leaves the error of the step.
 #

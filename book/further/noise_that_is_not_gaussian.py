@@ -9,7 +9,7 @@
 # # Noise that depends on the place
 #
 # ```{div} page-head
-# Level: second course · Reading: about 36 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 37 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! kurtosis, ! rare classes
@@ -379,7 +379,7 @@ for name, key, tail, bound, reason in (
 # *Not* the step's own minibatch: with its $\hat V$ in the friction the right tail has {c}`shared-right` times its samples ({ref}`ex-noise-shared` says why).
 # A second minibatch at the same $y$ costs as much as the first. Its $\hat V$ has no such bias, but from two examples it is very noisy, and at this step the right tail still has {c}`second-right` times its samples. It needs smaller steps, or more examples.
 #
-# **To remember:** noise that depends on the place heats on the way uphill and thins out the samples where it is large; in general no temperature does both. A noise estimate or a friction that follows the noise corrects it.
+# **To remember:** noise that depends on the place heats on the way uphill and thins out the samples where it is large; in general no temperature does both. A noise estimate or a friction that follows the noise corrects it, where $V(\theta)$ can be had.
 #
 # ## Change it
 #

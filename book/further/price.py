@@ -144,7 +144,7 @@ show_prices(1)
 # ```
 #
 # What is $V$?
-# The curvature $a$ is a sum over $N$ examples, so each brings about $a/N$; and in a model that fits, the gradient of a single example has just this variance ({eq}`eq-fisher`).
+# The curvature $a$ is a sum over $N$ examples, if the data make it and not the prior, so each brings about $a/N$; and in a model that fits, the gradient of a single example has just this variance ({eq}`eq-fisher`).
 # Minibatches drawn without replacement then have, by {eq}`eq-v`,
 #
 # $$
@@ -163,7 +163,7 @@ show_prices(1)
 # A smaller step and a larger minibatch buy accuracy at the same price.
 # For strongly log-concave models {cite:t}`nagapetyan2017` found that SGLD costs about the same at every size of minibatch, the nearest earlier statement that we know.
 #
-# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so in the direction that this was measured in the variance is about 31 times the right one.
+# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so in the direction that this was measured in the variance is about 31 times the right one, if the data, and not the prior, make the curvature there.
 #
 # Six settings with $a = 1$, and a hundredth of the data a minibatch in all but the last two:
 

@@ -274,7 +274,7 @@ for m in (5, 10, 20, 40, 80):
 #
 # ## Not together with an estimate
 #
-# With passes nothing arrives that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch, subtracts it, and makes the chain too cold.
+# With passes the errors cancel, and nothing is left that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch, subtracts it, and makes the chain too cold.
 # For the mean of 100 numbers, $n = 10$, $\varepsilon\sqrt a = 0.1$ and $C = 3B$ the variance ratio is {c}`passes-estimate` with the estimate and {c}`passes-alone` without.
 # The package warns of the first.
 
