@@ -145,7 +145,7 @@ show_prices(7)
 # 2. This covariance is the posterior's, $A^{-1}$, only if $P = 2(V + A)^{-1}$. If $V \succ 0$ is the same everywhere, this $P$ is stable and makes it so.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # The first part and "only if" are above. With $a > 0$ the eigenvalues of $V^{-1}A$, those of $PA = 2(V + A)^{-1}A$ are $2a/(1 + a) < 2$.
@@ -171,7 +171,7 @@ show_prices(7)
 # \eta^* = \frac{2d}{\operatorname{tr}V}.
 # $$ (eq-csgd-rate)
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # For small steps $A\Sigma + \Sigma A = \eta V$, so $\Sigma = \eta\Sigma_1$ with a $\Sigma_1$ that does not depend on $\eta$, and the trace is $2\operatorname{tr}A\Sigma = \eta\operatorname{tr}V$.

@@ -131,7 +131,7 @@ plt.show()
 # Let a mode have $d'$ neighbours at the distance $2h$, with $h$ several times $s$, and let the force of the nearest mean act everywhere, in place of the smooth mixture's. Then a step of size $\eta < 2\sigma^2$ leaves the mode with probability about $\tfrac12d'\,P(|x| > h)$, $x \sim N(0, s^2)$, if the chain has settled there.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Each neighbour is one side of one coordinate, and has half of $P(|x| > h)$.

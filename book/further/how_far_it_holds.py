@@ -259,7 +259,7 @@ check(
 # Let $U'(\theta) \to \pm\infty$ as $\theta \to \pm\infty$ and $0 < \varepsilon C < 2$. Then {eq}`eq-how-far-pair` with $U'/(1 + \varepsilon^2\lvert U'\rvert)$ in the place of $U'$ has exactly one stationary distribution.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Let $k(\theta) = \varepsilon^2U'/(1 + \varepsilon^2\lvert U'\rvert)$, which lies between $-1$ and 1 and tends to $\pm1$. Then $r' = (1 - \varepsilon C)\,r - k(\theta')/\varepsilon + \xi$ with $\theta' = \theta + \varepsilon r$ and $\xi \sim N(0, 2\varepsilon C)$. Since $\lvert1 - \varepsilon C\rvert < 1$ and $k$ is bounded,

@@ -130,7 +130,7 @@ show_prices(1)
 # SGLD with the step $\eta = \varepsilon^2$ is the case $\varepsilon C = 1$.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Let $h = \varepsilon V/2C$ and $D = 1 - \varepsilon^2a/(4 - 2\varepsilon C)$, so that $a\sigma^2 = (1 + h)/D$ by {eq}`eq-sghmc-variance`.

@@ -367,7 +367,7 @@ for name, temperature in (("warm", 1.0), ("default", 1 / N)):
 # for small $\alpha$ and $n > 1/\alpha$; with fewer steps left it grows at every step.
 # ```
 #
-# ```{prf:proof}
+# ```{admonition} Proof
 # :class: dropdown
 #
 # Near the end $\varepsilon \propto \cos(\pi j/2\ell)$ is proportional to $n = \ell - j$, so a step multiplies $r$ by $n/(n - 1)$.
