@@ -57,7 +57,7 @@ warnings.filterwarnings("ignore", message=known)
 # For doubt, and not for the answer: here the average of the samples declines more letters than that of four trained networks, which cost as many gradients, but names digits a little less well.
 #
 # {numref}`fig-digits-price` shows both.
-# Each classifier answers the 80 % of the digits of which it is surest, and is then shown letters, page 1's strangers: the fewer it answers, the better.
+# Each classifier answers the 80 % of the digits that it names most surely, and is then shown letters, page 1's strangers: the fewer it answers, the better.
 # Four trained networks answer {c}`fewer` points more of the letters than the samples do (mean of ten starts, and its 95 % interval).
 # Twenty trained networks come down to where the samples are, for five times the gradients; when both get five times the gradients, twenty trained networks answer {c}`fewer-longer` points more than the samples.
 # The lower panel shows the price of the samples: a worse log loss on digits.
