@@ -30,7 +30,7 @@ of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py
 
-.PHONY: book chapter pdf epub notebooks lab quick test units arviz sync style types check clean assignments grade marking importable
+.PHONY: book chapter pdf epub figures notebooks lab quick test units arviz sync style types check clean assignments grade marking importable
 
 book: $(ready)
 	$(python) tools/book.py build $(if $(STRICT),--strict)
@@ -42,6 +42,10 @@ chapter: $(ready)
 # The whole book in one file, or one part of it: make pdf PART=tutorial. Chromium sets its formulas.
 pdf epub: book $(more)
 	$(python) -m tools.editions $@ $(PART)
+
+# Every figure of the book as it was built, in _build/figures: for slides.
+figures: $(ready)
+	$(python) -m tools.figures
 
 # The chapters as plain notebooks. Nothing is executed: they have the outputs of the last make book, and without one the text that is stored.
 notebooks: $(ready)

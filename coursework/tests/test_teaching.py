@@ -1,4 +1,4 @@
-"""The lecturer's page, and the way of grades to learning platforms."""
+"""The lecturer's page and manual, and the way of grades to learning platforms."""
 
 import csv
 import json
@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from coursework.__main__ import COMMANDS
-from coursework.engine import blocks, confinement, gradebooks, judge, pairs
+from coursework.engine import blocks, confinement, edition, gradebooks, judge, pairs
+from tools import reading
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
+MANUAL = (ROOT / "coursework" / "README.md").read_text()
 HEAD = (
     "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,"
     "late_submission_penalty,score,max_score,waiting\n"
@@ -22,12 +24,31 @@ HEAD = (
 
 
 def test_the_page_is_short():
-    text = re.sub(r"^ *```\w+\n.*?^ *```$", "", PAGE, flags=re.S | re.M)
-    assert len(re.findall(r"[\w'’/_.-]*\w", text)) <= 2_200
+    assert reading.count(ROOT / "book" / "practice" / "teaching.md").words <= 900
+
+
+def test_the_task_on_the_page_is_the_students(tmp_path):
+    released = edition.release_notebooks(tmp_path)
+    cells = {
+        cell.metadata.nbgrader.grade_id: cell.source
+        for notebook in released.values()
+        for cell in notebook.cells
+        if "nbgrader" in cell.metadata
+    }
+    shown = re.findall(r"^```python\n(.*?)\n```$", PAGE, re.S | re.M)
+    assert shown == [cells["shadow"], cells["shadow-test"].rstrip()]
+    [question] = [
+        cell.source
+        for notebook in released.values()
+        for cell in notebook.cells
+        if cell.source.startswith("## 3 What leapfrog conserves")
+    ]
+    words = question.split("\n\n")[1].splitlines()
+    assert [line for line in words if f"> {line}\n" not in PAGE] == []
 
 
 def test_table_of_points_is_that_of_the_notebooks():
-    rows = [line for line in PAGE.splitlines() if re.match(r"\| \*\*\d ", line)]
+    rows = [line for line in MANUAL.splitlines() if re.match(r"\| \*\*\d ", line)]
     for row, item in zip(rows, pairs.assignments(), strict=True):
         cells = [cell.metadata.get("nbgrader", {}) for cell in item.read().cells]
         points = {
@@ -46,41 +67,43 @@ def test_hours_are_those_that_the_assignments_say():
         for item in pairs.assignments()
     ]
     hours = [words[re.search(r"\*It takes\* (.*?) hours", one)[1]] for one in texts]
-    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == hours
+    for text in (PAGE, MANUAL):
+        assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", text, re.M) == hours
 
 
-def test_checks_of_the_page_are_those_that_there_are():
+def test_checks_of_the_manual_are_those_that_there_are():
     source = (ROOT / "coursework" / "assignments" / "checks.py").read_text()
     there = set(re.findall(r"^def (assert_\w+)", source, re.M))
-    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == there
+    assert set(re.findall(r"`(assert_\w+)`", MANUAL)) == there
 
 
-def test_page_names_commands_and_files_that_exist():
+def test_commands_and_files_that_are_named_exist():
+    text = PAGE + MANUAL
     makefiles = [(ROOT / name / "Makefile").read_text() for name in (".", "coursework")]
-    targets = re.findall(r"make (?:-C coursework )?([a-z]+)\b", PAGE)
+    targets = re.findall(r"make (?:-C coursework )?([a-z]+)\b", text)
     assert {"grade", "marking", "answers"} <= set(targets)
     rules = " ".join(re.findall(r"^([a-z ]+):", "\n".join(makefiles), re.M)).split()
-    named = {one for one in targets if one not in ("and", "downloads")}
+    named = {one for one in targets if one not in ("and", "downloads", "namespaces")}
     assert named <= set(rules), named - set(rules)
-    for path in re.findall(r"coursework/[\w/]+\.(?:py|md)", PAGE):
+    for path in re.findall(r"coursework/[\w/]+\.(?:py|md)", text):
         assert (ROOT / path).exists(), path
-    assert set(re.findall(r"-m coursework (\w+)", PAGE)) <= set(COMMANDS)
+    assert set(re.findall(r"-m coursework (\w+)", text)) <= set(COMMANDS)
 
 
 def test_limits_on_the_page_are_those_of_the_code():
     assert judge.Limits() == (60, 300, 900)
     for words in ("a minute per cell and per part", "five minutes in", "15 in all"):
-        assert words in PAGE
+        assert words in MANUAL
     memory, processes = judge.MEMORY // 2**30, judge.PROCESSES
-    assert f"hold {memory} GB of memory and {processes} processes" in PAGE
-    assert "UNCONFINED=1 make grade SUBMISSIONS=" in PAGE
+    assert f"hold {memory} GB of memory and {processes} processes" in MANUAL
+    assert "UNCONFINED=1 make grade SUBMISSIONS=" in MANUAL
     assert "UNCONFINED=1 make grade SUBMISSIONS=" in confinement.ADVICE
 
 
-def test_the_task_of_the_page_is_one():
+def test_the_task_of_the_manual_is_one():
     [source] = [
         code
-        for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)
+        for code in re.findall(r"```python\n(.*?)```", MANUAL, re.S)
         if "two_steps" in code
     ]
     answer, test = re.split(r"^# %% .*$", textwrap.dedent(source), flags=re.M)[1:]
