@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 114 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 115 minutes · Running: about 20 seconds
 # ```
 #
 # Where the paper, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.
@@ -1286,7 +1286,7 @@ for (name, value), expected in zip(curvatures.items(), (50, 1, 0), strict=True):
 # * *One minibatch* serves a whole tree, with its energies. The energy of the start is remembered, though, from the tree before, and so from another minibatch; only as an epoch begins it is that of all data.
 # * *A divergence cuts off, and does not end.* In Pyro's NUTS a state whose energy exceeds the start's by 1,000 ends the tree. Here the line that ends it is commented out: the new half is cut off at that state, and taken.
 #
-# What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`. {doc}`/book/studies/sgnuts_on_networks` runs these trees on MNIST, and finds the accuracies of the report's table.
+# What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`. {doc}`/book/studies/steps_per_sample` runs these trees on MNIST, and finds the accuracies of the report's table.
 #
 # **Check.** The program's rule on the standard Gaussian, written anew, without gradient noise and with the right noise otherwise, $\varepsilon = 0.1$, $C = 3$: with fresh momenta, and with one that is small or large.
 

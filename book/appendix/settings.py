@@ -369,7 +369,7 @@ claim_the_same("held", "the report")
 # %% [markdown]
 # ## SGNUTS
 #
-# Figure 9 of the report, p. 15–16, and its notebook; the results are in {doc}`/book/studies/sgnuts_on_networks`.
+# Figure 9 of the report, p. 15–16, and its notebook; the results are in {doc}`/book/studies/steps_per_sample`.
 # A round of ours is $N/n$ gradients; an epoch of the report's SGNUTS is $N/n$ *trees* of up to 1,023 gradients each.
 # The report ran no SGHMC of this length, and states no $\eta$ and $\alpha$ of SGNUTS on Fashion-MNIST; we take those of SGHMC in its Figure 7a.
 

@@ -105,7 +105,7 @@ SEE = {
     "Fashion-MNIST": "studies/fashion_mnist",
     "steps per sample": "studies/steps_per_sample",
     "CIFAR-10": "studies/cifar",
-    "SGNUTS on networks": "studies/sgnuts_on_networks",
+    "SGNUTS on networks": "studies/steps_per_sample",
     "variational inference": "studies/variational",
     "the bandit": "studies/bandit",
     "neighbours": "studies/neighbours",

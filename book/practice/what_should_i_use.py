@@ -298,7 +298,7 @@ print(who_ran(result))
 # SGD with momentum has cosine annealing to zero; its *path* is run at a constant rate, and averages the networks along its second half; *constant SGD* anneals in the first half and goes on at a rate from theory ({doc}`/book/further/constant_sgd`).
 # The samplers spend the first half of their epochs on warm-up, and keep one sample an epoch; those in cycles have six cycles and keep five samples at the end of each.
 # *Cold* means a temperature of a tenth or a hundredth, chosen on the validation digits.
-# Paths of SGNUTS are limited to 32 states ({doc}`/book/studies/sgnuts_on_networks`).
+# Paths of SGNUTS are limited to 32 states ({doc}`/book/studies/steps_per_sample`).
 #
 # ## What you write
 #

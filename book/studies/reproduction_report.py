@@ -1388,7 +1388,7 @@ plt.show()
 # * **The paths of optimisers** gain little. The *error* of SGD gets no better, 4.0 per cent for one network and 4.2 for all; its log loss falls by a quarter, for averaged networks are less sure. From a small start neither changes: the path has nowhere to go.
 #
 # *Does SGHMC need many more than the Gaussian?* In networks averaged, no: fifty of its 800 come within 2 per cent of the log loss of all, and so do fifty of the fit's 200 draws. By error SGHMC is within 0.1 points of all with ten networks, the fit with fifty draws.
-# In *samples* of one step each, as the report counts them, yes: the fifty are spread over 80,000 steps. A hundred networks one step apart err on 3.7 per cent, long after any warm-up ({doc}`/book/studies/sgnuts_on_networks`, the table in its own unit), where these fifty err on 2.3.
+# In *samples* of one step each, as the report counts them, yes: the fifty are spread over 80,000 steps. A hundred networks one step apart err on 3.7 per cent, long after any warm-up ({doc}`/book/studies/steps_per_sample`, the table of trees), where these fifty err on 2.3.
 # So of the probabilities of 80,000 networks most would not be needed, but the stretch is; votes need more ({ref}`ex-fashion-votes`). And a chain's networks have to be stored, where the fit stores two numbers a weight: there the report is right.
 
 # %% tags=["hide-input"]

@@ -413,7 +413,7 @@ plt.show()
 # %% [markdown]
 # The rows are {c}`sgnuts-weighted` with the weights of NUTS and {c}`sgnuts` with equal weights, where 0.5 and 1 are exact; {numref}`fig-sgnuts-report` has their samples.
 # The package's `SGNUTS` draws a fresh momentum for each path, and has {c}`package`.
-# The sampler as we read the report, with the weights of NUTS, drifts first and fresh momenta, has {c}`report` ({doc}`/book/studies/sgnuts_on_networks`).
+# The sampler as we read the report, with the weights of NUTS, drifts first and fresh momenta, has {c}`report` ({doc}`/book/studies/steps_per_sample`).
 #
 # On other targets {eq}`eq-flip-balance` holds only up to the work. There the right weight of a state is $e^{-W}$, with the work summed along the path from its left end. Without friction and noise $W = \Delta H$, and these are NUTS's weights.
 # With equal weights a transition is then wrong by order $\varepsilon^2$, and so is what the chain samples, unless smaller steps also make it forget its start more slowly ({prf:ref}`thm-uniform`).

@@ -124,6 +124,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(width - 1) ** 2 + 2 * width**2",
         "2 * width**2",
     ),
+    "steps_per_sample": (
+        {"heat-held"},
+        "torch.outer(push, push)",
+        "0.2 * torch.outer(push, push)",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
