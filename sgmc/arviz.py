@@ -32,6 +32,12 @@ def convert(
 ) -> Any:
     """Convert draws, as :meth:`sgmc.door.draws.Draws.to_arviz` does, which explains the
     arguments; those of the form, ``coords`` and ``dims``, go to ArviZ.
+
+    Example:
+        >>> draws = Draws(torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)})
+        >>> data = convert(draws, "weights", dims={"weights": ["feature"]})
+        >>> data.posterior["weights"].dims
+        ('chain', 'draw', 'feature')
     """
     check_instance("name", name, str, '"position"')
     example = '{"y": lambda position: ...}'

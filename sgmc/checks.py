@@ -48,6 +48,11 @@ def _require(right: bool, name: str, what: str, value: object) -> None:
 def check_positive(name: str, value: float, at_most: float = math.inf) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number, of at most the
     given limit.
+
+    Example:
+        >>> check_positive("friction", -1.0)
+        Traceback (most recent call last):
+        ValueError: friction must be a positive number, but it is -1.0
     """
     right = is_number(value) and 0 < value < math.inf and value <= at_most
     limit = f" of at most {at_most:g}" if at_most < math.inf else ""
@@ -94,19 +99,38 @@ def check_number(
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
-    """Raise a ValueError unless ``value`` is a whole number of at least a minimum."""
+    """Raise a ValueError unless ``value`` is a whole number of at least a minimum.
+
+    Example:
+        >>> check_count("num_steps", 2.5)
+        Traceback (most recent call last):
+        ValueError: num_steps must be a whole number of at least 1, but it is 2.5
+    """
     right = type(value) is int and value >= at_least
     _require(right, name, f"a whole number of at least {at_least}", value)
 
 
 def check_seed(name: str, value: int) -> None:
-    """Raise a ValueError unless ``value`` is a whole number of at most 64 bits."""
+    """Raise a ValueError unless ``value`` is a whole number of at most 64 bits.
+
+    Example:
+        >>> check_seed("seed", 0.5)
+        Traceback (most recent call last):
+        ValueError: seed must be a whole number from -2**63 and less than 2**64, but it
+            is 0.5
+    """
     right = type(value) is int and -(2**63) <= value < 2**64
     _require(right, name, "a whole number from -2**63 and less than 2**64", value)
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError unless ``value`` is one of the choices."""
+    """Raise a ValueError unless ``value`` is one of the choices.
+
+    Example:
+        >>> check_choice("weights", "even", ("uniform", "energy", "work"))
+        Traceback (most recent call last):
+        ValueError: weights must be one of uniform, energy, work, but it is 'even'
+    """
     right = isinstance(value, str) and value in choices
     _require(right, name, f"one of {', '.join(choices)}", value)
 
@@ -184,6 +208,11 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
 def check_dims(**given: Any) -> None:
     """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are
     tensors have the same number of coordinates, and suitable types.
+
+    Example:
+        >>> check_dims(position=torch.zeros(4, 2), mass=torch.ones(3))
+        Traceback (most recent call last):
+        ValueError: the numbers of coordinates do not agree: position has 2, mass has 3
     """
     values = {name: getattr(value, "value", value) for name, value in given.items()}
     axes = {n: x for n, x in values.items() if isinstance(x, Tensor) and x.ndim}
@@ -199,6 +228,11 @@ def check_dims(**given: Any) -> None:
 def check_precision(name: str, value: Tensor) -> None:
     """Raise a ValueError if a tensor has half precision, in which no matrix can be
     factorised.
+
+    Example:
+        >>> check_precision("position", torch.zeros(2, dtype=torch.float16))
+        Traceback (most recent call last):
+        ValueError: position must be of torch.float32 or torch.float64, ...
     """
     if value.element_size() < 4:
         raise ValueError(
@@ -251,6 +285,12 @@ def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
 def check_module(module: Any, inputs: Any) -> None:
     """Raise a ValueError unless a module has parameters of its own, and its inputs are
     one tensor.
+
+    Example:
+        >>> check_module(nn.LazyLinear(2), torch.zeros(5, 3))
+        Traceback (most recent call last):
+        ValueError: module is lazy, and its parameters ['weight', 'bias'] have no shapes
+            yet: ...
     """
     check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
     if isinstance(module, torch.jit.ScriptModule):
@@ -272,7 +312,13 @@ def check_module(module: Any, inputs: Any) -> None:
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """Copy a module; raise a ValueError if it holds something that cannot be copied."""
+    """Copy a module; raise a ValueError if it holds something that cannot be copied.
+
+    Example:
+        >>> module = nn.Linear(1, 1)
+        >>> copied(module) is module
+        False
+    """
     try:
         return copy.deepcopy(module)
     except RuntimeError as error:
@@ -290,6 +336,12 @@ def check_outputs(
     called, returns no tensor, or has outputs that are random or depend on changed
     buffers or on the other inputs. Return the buffers that it changes, such as a count
     of calls.
+
+    Example:
+        >>> module = nn.Dropout(0.5)
+        >>> check_outputs(module, torch.ones(8, 3), {})
+        Traceback (most recent call last):
+        ValueError: in training mode the module's outputs are random, ...
     """
     own = {name: x.clone() for name, x in module.named_buffers()}
     of = lambda few: functional_call(module, parameters | own, (few,))
@@ -328,7 +380,15 @@ def _in_training(layer: nn.Module) -> bool:
 
 
 def check_data(data: Any) -> int:
-    """Count the examples; raise a ValueError unless data are tensors of one length."""
+    """Count the examples; raise a ValueError unless data are tensors of one length.
+
+    Example:
+        >>> check_data((torch.zeros(5, 2), torch.zeros(5)))
+        5
+        >>> check_data((torch.zeros(5, 2), torch.zeros(4)))
+        Traceback (most recent call last):
+        ValueError: data must be a sequence of tensors with the same number of ...
+    """
     found: Any = type(data).__name__
     if isinstance(data, Sequence):
         found = [
@@ -350,6 +410,13 @@ def versions(data: Sequence[Tensor]) -> list[tuple[int | None, int]]:
     by NumPy. The checksum covers all the numbers up to 4 GiB, which takes a second; of
     more, such as a file larger than memory, it covers evenly chosen examples of that
     size.
+
+    Example:
+        >>> data = torch.zeros(3)
+        >>> before = versions([data])
+        >>> data[0] = 1.0
+        >>> versions([data]) == before
+        False
     """
     found = []
     for x in data:
@@ -363,7 +430,14 @@ def versions(data: Sequence[Tensor]) -> list[tuple[int | None, int]]:
 
 
 def check_fits(chains: int, dim: int, element_size: int) -> None:
-    """Raise a ValueError if full matrices of all chains are too large for memory."""
+    """Raise a ValueError if full matrices of all chains are too large for memory.
+
+    Example:
+        >>> check_fits(chains=4, dim=100_000, element_size=4)
+        Traceback (most recent call last):
+        ValueError: a full noise estimate of 100,000 coordinates in 4 chains takes 149.0
+            GiB, ...
+    """
     size = chains * dim**2 * element_size
     if size > MEMORY:
         raise ValueError(

@@ -72,6 +72,13 @@ def virial_products(
 
     Returns:
         ``(num_samples, chains, dim)``.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> samples = torch.tensor([[[-1.0], [1.0]], [[1.0], [-1.0]]])
+        >>> products = virial_products(Gaussian.standard(1), samples, Generator())
+        >>> products.mean()  # the variance of the samples, in units of the target's
+        tensor(1.)
     """
 
     def about(samples: Tensor, centre: Tensor) -> Tensor:

@@ -85,6 +85,13 @@ def spare(
 
     Raises:
         ValueError: if the estimate is not a symmetric matrix, or exceeds TC somewhere.
+
+    Example:
+        >>> spare(1.0, Matrix(3.0), 0.5, "friction").number
+        2.5
+        >>> spare(1.0, Matrix(3.0), 4.0, "friction")
+        Traceback (most recent call last):
+        ValueError: friction times temperature 1.0 minus noise_estimate must be ...
     """
     estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
     return as_matrix(
@@ -121,6 +128,12 @@ def _injected_root(
 class InjectedNoise:
     """The noise N(0, 2ε(TC − B̂)) of some steps of SGHMC: a fixed B̂ needs its root
     alone; with ``online`` every gradient of a minibatch updates B̂ = ½εV̂.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> noise = SGHMC(0.5, friction=3.0, noise_estimate=2.0).injected_noise()
+        >>> noise.step_size, noise.root.number  # the root of 2ε(C − B̂)
+        (0.5, 1.0)
     """
 
     step_size: float  #: ε

@@ -141,7 +141,13 @@ class Potential:
 
 
 def no_noise(position: Tensor, kind: Kind) -> Tensor:
-    """Make V̂ = 0 of a kind for positions ``(chains, dim)``."""
+    """Make V̂ = 0 of a kind for positions ``(chains, dim)``.
+
+    Example:
+        >>> no_noise(torch.ones(2, 3), "diagonal")
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+    """
     chains, dim = position.shape
     if kind == "full":
         check_fits(chains, dim, position.element_size())

@@ -11,13 +11,26 @@ _ELEMENTS = 2**16
 
 
 def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
-    """Draw standard normal noise with the shape, type and device of ``tensor``."""
+    """Draw standard normal noise with the shape, type and device of ``tensor``.
+
+    Example:
+        >>> first, again = Generator().manual_seed(0), Generator().manual_seed(0)
+        >>> one = normal_like(torch.zeros(2, 3), first)
+        >>> one.shape, bool((one == normal_like(one, again)).all())
+        (torch.Size([2, 3]), True)
+    """
     empty = torch.empty_like(tensor, memory_format=torch.contiguous_format)
     return empty.normal_(generator=generator)
 
 
 def uniform_like(tensor: Tensor, generator: Generator, *rows: int) -> Tensor:
-    """Draw numbers between 0 and 1: ``(*rows, *tensor.shape)``."""
+    """Draw numbers between 0 and 1: ``(*rows, *tensor.shape)``.
+
+    Example:
+        >>> numbers = uniform_like(torch.zeros(3), Generator().manual_seed(0), 4)
+        >>> numbers.shape, bool((numbers < 1).all())
+        (torch.Size([4, 3]), True)
+    """
     place = {"dtype": tensor.dtype, "device": tensor.device}
     return torch.rand((*rows, *tensor.shape), generator=generator, **place)
 
@@ -27,6 +40,10 @@ def normal_block(
 ) -> Tensor:
     """Draw ``(num_steps, *tensor.shape)`` normal numbers, or make zeros without
     drawing.
+
+    Example:
+        >>> normal_block(torch.ones(2, 1), 3, Generator(), drawn=False).shape
+        torch.Size([3, 2, 1])
     """
     block = tensor.new_zeros((num_steps, *tensor.shape))
     return block.normal_(generator=generator) if drawn else block

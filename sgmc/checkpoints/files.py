@@ -23,7 +23,20 @@ def _version() -> str:
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read, or belongs to another run."""
+    """A checkpoint that cannot be read, or belongs to another run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoint = Checkpoint(f"{folder}/run.pt")
+        ...     checkpoint.open({"seed": 0})
+        ...     checkpoint.save({"steps": 3})
+        ...     try:
+        ...         Checkpoint(f"{folder}/run.pt").open({"seed": 1})
+        ...     except CheckpointError as error:
+        ...         print("another seed" in str(error))
+        True
+    """
 
 
 class Checkpoint:
@@ -142,6 +155,15 @@ def read_whole(path: str | Path) -> dict[str, Any]:
 
     Raises:
         ValueError: if the checksum at its end is not that of the rest.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoint = Checkpoint(f"{folder}/run.pt")
+        ...     checkpoint.open({"seed": 0})
+        ...     checkpoint.save({"steps": 3})
+        ...     read_whole(f"{folder}/run.pt")["content"]
+        {'steps': 3}
     """
     content = np.memmap(path, np.uint8, "r")  # it need not fit into memory
     digest = hashlib.sha256(content[:-32].data).digest()
@@ -157,6 +179,14 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
     Args:
         path: the file.
         write: a function that writes to the path it is given.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "notes" / "run.txt"
+        ...     replace_file(path, lambda unfinished: unfinished.write_text("done"))
+        ...     path.read_text()
+        'done'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")

@@ -67,6 +67,13 @@ def brief_fingerprint(thing: object) -> str:
     """Hash a thing as far as a fraction of a second allows: of a tensor above 256 MiB
     evenly chosen bytes. The hash is empty if the thing cannot be hashed, or has over
     100,000 parts.
+
+    Example:
+        >>> brief_fingerprint([1.0, 2.0]) == brief_fingerprint([1.0, 2.0])
+        True
+        >>> import threading
+        >>> brief_fingerprint(threading.Lock())
+        ''
     """
     try:
         return _Fingerprint("potential", _PARTS, _BYTES).of(thing).hex()

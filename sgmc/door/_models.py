@@ -26,6 +26,14 @@ _SCALE = 2.0  # of some examples, because at 1 a model that omits N/n looks righ
 def check_methods(potential: Potential) -> None:
     """Raise a ValueError if a potential writes a method that kernels do not call, so
     that its noise would be lost without notice.
+
+    Example:
+        >>> class Late(Potential):
+        ...     def stochastic_gradient(self, position, generator, step=0):
+        ...         return position
+        >>> check_methods(Late())
+        Traceback (most recent call last):
+        ValueError: Late defines stochastic_gradient, which kernels never call: ...
     """
     for name in ("stochastic_gradient", "gradient_and_noise_variance"):
         if getattr(type(potential), name) is not getattr(Potential, name):
@@ -45,6 +53,17 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
     p(xᵢ | θ) gives. All are compared near the position and not at it, where a symmetry
     may hide a difference. A potential without an energy is left alone, and so is the
     gradient where the energy cannot be differentiated.
+
+    Example:
+        >>> class Wrong(Potential):
+        ...     def energy(self, position):
+        ...         return position.square().sum(-1)
+        ...
+        ...     def gradient(self, position):
+        ...         return position  # half of what it is
+        >>> check_model(Wrong(), torch.ones(2, 1), Generator())
+        Traceback (most recent call last):
+        ValueError: the potential's energy is ..., and its gradient is ...
     """
     with torch.no_grad():
         try:
@@ -175,6 +194,10 @@ def _check_slope(
 def attempt(function: Callable[..., Result], *given: Any) -> Result | None:
     """Call a function, without gradients, at a position that may be invalid; return
     None if it fails there.
+
+    Example:
+        >>> attempt(torch.linalg.cholesky, -torch.eye(2)) is None
+        True
     """
     try:
         with torch.no_grad():
@@ -215,6 +238,18 @@ def check_minibatches(
     It must be off by a quarter and by eight standard errors, that is by a standard
     deviation, which chance does less than once in a million times, unless examples that
     none of them has hold so much.
+
+    Example:
+        >>> class Unscaled(Potential):
+        ...     def energy(self, position):
+        ...         return 50 * position.square().sum(-1)
+        ...
+        ...     def gradient_given(self, position, minibatch):
+        ...         return position  # of one example in a hundred
+        >>> check_minibatches(Unscaled(), torch.ones(2, 1), Generator())
+        Traceback (most recent call last):
+        ValueError: the gradients of minibatches are on average 0.01 times the gradient
+            ...
     """
 
     def ratios(place: Tensor) -> Tensor:
@@ -254,6 +289,19 @@ def check_posterior(
             log p(θ) and N/n times the log likelihood, parameters that change the
             likelihood have no gradient, or the minibatch rule is invalid, or not
             uniform.
+
+    Example:
+        >>> from sgmc.models import Posterior
+        >>> posterior = Posterior(
+        ...     lambda position: -position.square().sum(-1),
+        ...     lambda position, y: -((y - y.mean()) ** 2) * position,
+        ...     (torch.arange(4.0),),
+        ...     dim=1,
+        ... )
+        >>> check_posterior(posterior, torch.ones(2, 1), Generator())
+        Traceback (most recent call last):
+        ValueError: the log-likelihood of an example depends on the others of its
+            minibatch: ...
     """
     if posterior.versions not in (None, versions(posterior.data)):
         raise ValueError(
@@ -352,6 +400,14 @@ def check_rule(
     minibatch to all chains where chance does not, or chooses some examples more often
     than others (:func:`check_uniform`); the rules of :mod:`sgmc.minibatches` need no
     check.
+
+    Example:
+        >>> class Same(MinibatchRule):
+        ...     def indices(self, num_examples, batch_size, chains, seed, step):
+        ...         return torch.arange(batch_size).expand(chains, -1)
+        >>> check_rule(Same(), 1_000, 10, seed=0)
+        Traceback (most recent call last):
+        ValueError: minibatches: Same.indices gives all chains the same minibatch, ...
     """
     name = f"minibatches: {type(rule).__name__}.indices"
     drawn = rule.indices(num_examples, batch_size, 2, seed, 0)
@@ -384,6 +440,16 @@ def check_uniform(
 
     Minibatches need be independent, and not the examples in one. By chance that happens
     to a uniform rule less than once in a million times.
+
+    Example:
+        >>> class Early(MinibatchRule):
+        ...     def indices(self, num_examples, batch_size, chains, seed, step):
+        ...         return Fresh().indices(
+        ...             num_examples // 2, batch_size, chains, seed, step
+        ...         )
+        >>> check_uniform(Early(), 100, 10, seed=0)
+        Traceback (most recent call last):
+        ValueError: minibatches: Early.indices does not choose the examples ...
     """
     number = min(2_000, max(400, 40 * num_examples // batch_size))
     # The steps are far apart, because neighbours may have the same minibatch, or belong
@@ -433,6 +499,13 @@ def check_uniform(
 def few_examples(posterior: Any) -> Batch:
     """Gather some examples from all over the data, tensors ``(1, m, ...)``, on which a
     check of the model costs little (:func:`spread`); None without data.
+
+    Example:
+        >>> from sgmc.posteriors import LinearRegression
+        >>> posterior = LinearRegression(torch.ones(100, 2), torch.arange(100.0))
+        >>> inputs, targets = few_examples(posterior)
+        >>> inputs.shape[-1], float(targets.max())
+        (2, 99.0)
     """
     if not isinstance(posterior, DataPotential):
         return ()
@@ -444,6 +517,12 @@ def few_examples(posterior: Any) -> Batch:
 def on_few_examples(potential: Any) -> Potential:
     """Return a potential of the same form on which a check of the model costs little:
     if it has data, with some examples from all over them.
+
+    Example:
+        >>> from sgmc.posteriors import LinearRegression
+        >>> posterior = LinearRegression(torch.ones(100, 2), torch.arange(100.0))
+        >>> on_few_examples(posterior).gradient(torch.zeros(3, 2)).shape
+        torch.Size([3, 2])
     """
     few = few_examples(potential)
     return OnBatch(potential, few, _SCALE) if few else potential

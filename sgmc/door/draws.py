@@ -173,7 +173,7 @@ class Draws:
                 chains are the same.
 
         Example:
-                >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
+            >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
             >>> Draws.pool(runs).samples.shape
             torch.Size([5, 4, 3])
         """
@@ -248,9 +248,8 @@ class Draws:
                 function returns something else.
 
         Example:
-                >>> draws = Draws(
-                ...     torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)}
-                ... )
+            >>> accepted = {"acceptance": torch.ones(50, 4)}
+            >>> draws = Draws(torch.zeros(50, 4, 2), accepted)
             >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
             ['posterior', 'sample_stats']
         """

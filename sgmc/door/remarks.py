@@ -144,6 +144,14 @@ def remark_target(
     """Report whether the second half of a run's samples ``(num_samples, chains, dim)``
     grows, left the support of its target, or is too wide or too narrow for it, by at
     most two hundred further gradients.
+
+    Example:
+        >>> from sgmc.kernels import SGLD
+        >>> from sgmc.targets import Gaussian
+        >>> growing = torch.arange(1.0, 201).view(200, 1, 1).expand(200, 4, 2) ** 2
+        >>> found = remark_target(SGLD(0.1), Gaussian.standard(2), growing, seed=0)
+        >>> found[0][:24]
+        'the samples are too wide'
     """
     from sgmc.diagnostics import virial_products
     from sgmc.door._models import attempt, on_few_examples
@@ -237,6 +245,16 @@ def noise_cause(
     """Report what a minibatch at a position ``(chains, dim)`` shows of a kernel's
     friction and fixed noise estimate in a coordinate, or averaged over all, if samples
     are too wide; and whether they must be, because the noise is twice the friction.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.targets import Gaussian, NoisyGradient
+        >>> noisy, kernel = NoisyGradient(Gaussian.standard(1), 40.0), SGHMC(0.1, 0.5)
+        >>> why, must = noise_cause(kernel, noisy, torch.zeros(4, 1), Generator(), None)
+        >>> why[:45]
+        '½εV̂, the noise of the gradients, is about 2,'
+        >>> must  # ½εV = 2 is more than twice the friction
+        True
     """
     step_size, friction = (getattr(kernel, x, None) for x in ("step_size", "friction"))
     if not isinstance(step_size, float) or friction is None:
@@ -271,6 +289,15 @@ def noise_cause(
 def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
     """Report whether a kernel subtracts the noise of independent minibatches although
     its rule chooses minibatches by the previous ones.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.minibatches import Passes
+        >>> from sgmc.posteriors import LinearRegression
+        >>> data = torch.ones(6, 1), torch.ones(6)
+        >>> posterior = LinearRegression(*data, batch_size=2, minibatches=Passes())
+        >>> print(remark_order(SGHMC(0.1, 3.0, noise_estimate=1.0), posterior)[0][-42:])
+        Leave noise_estimate at 0, or take Fresh()
     """
     kernel = getattr(kernel, "kernel", kernel)  # the kernel may be inside Gibbs
     estimate: Any = getattr(kernel, "noise_estimate", 0.0)

@@ -18,7 +18,22 @@ from sgmc.checks import check_instance
 
 
 class Job(Protocol):
-    """Work that goes step by step, and may be stopped."""
+    """Work that goes step by step, and may be stopped.
+
+    Example:
+        >>> class Count:
+        ...     done = 0
+        ...
+        ...     def advance(self):
+        ...         self.done += 1
+        ...
+        ...     def check(self):
+        ...         pass
+        >>> job = Count()
+        >>> drive(job, 3, progress=False)
+        >>> job.done
+        3
+    """
 
     done: int  #: steps done so far
 
@@ -30,7 +45,45 @@ class Job(Protocol):
 
 
 class SavedJob(Job, Protocol):
-    """Work that may also be saved and resumed."""
+    """Work that may also be saved and resumed.
+
+    Example:
+        >>> class Count:
+        ...     done = 0
+        ...
+        ...     def advance(self):
+        ...         self.done += 1
+        ...
+        ...     def check(self):
+        ...         pass
+        ...
+        ...     def settings(self):
+        ...         return {"what": "counting"}
+        ...
+        ...     def state_dict(self):
+        ...         return {"done": self.done}
+        ...
+        ...     def load_state_dict(self, saved):
+        ...         self.done = saved["done"]
+        >>> import tempfile
+        >>> from sgmc.checkpoints import Checkpoint
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     first, second = Count(), Count()
+        ...     drive(
+        ...         first,
+        ...         3,
+        ...         checkpoint=Checkpoint(f"{folder}/count.pt"),
+        ...         progress=False,
+        ...     )
+        ...     drive(
+        ...         second,
+        ...         3,
+        ...         checkpoint=Checkpoint(f"{folder}/count.pt"),
+        ...         progress=False,
+        ...     )
+        >>> second.done  # read from the file
+        3
+    """
 
     def settings(self) -> Mapping[str, object]:
         """Return everything on which the work depends, by name; a change makes it
@@ -50,7 +103,13 @@ class SavedJob(Job, Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """A place in which a job is saved, such as :class:`sgmc.checkpoints.Checkpoint`."""
+    """A place in which a job is saved, such as :class:`sgmc.checkpoints.Checkpoint`.
+
+    Example:
+        >>> from sgmc.checkpoints import Checkpoint
+        >>> isinstance(Checkpoint("run.pt"), Store)
+        True
+    """
 
     every: float  #: seconds between two saves
 
@@ -88,6 +147,20 @@ def drive(
         kept: the results that a message promises after a stop.
         progress: whether to show a progress bar if it takes over two seconds: on
             standard error in a terminal, below the cell in a notebook, not in a file.
+
+    Example:
+        >>> class Halve:
+        ...     done, number = 0, 8.0
+        ...
+        ...     def advance(self):
+        ...         self.done, self.number = self.done + 1, self.number / 2
+        ...
+        ...     def check(self):
+        ...         pass
+        >>> job = Halve()
+        >>> drive(job, 3, progress=False)
+        >>> job.number
+        1.0
     """
     check_instance("progress", progress, bool, "False")
     if checkpoint is not None:

@@ -35,6 +35,19 @@ class DivergenceError(RuntimeError):
     """A chain's position is no longer finite, or the potential cannot be evaluated
     there; ``draws`` holds the draws of all chains, with NaN in a chain that broke from
     there on.
+
+    Example:
+        >>> from sgmc.kernels import SGLD
+        >>> from sgmc.targets import Gaussian
+        >>> steep = Gaussian(torch.eye(1) / 1e6)
+        >>> try:
+        ...     sample(SGLD(1.0), steep, torch.ones(2, 1), 50, progress=False)
+        ... except DivergenceError as error:
+        ...     print(
+        ...         error.draws.samples.shape[1:],
+        ...         bool(error.draws.samples[-1].isnan().all()),
+        ...     )
+        torch.Size([2, 1]) True
     """
 
     # Without a default the error could not be made anew in another process, from its
@@ -346,6 +359,11 @@ class _Run:
 def learned(info: Any) -> dict[str, Any]:
     """List the values of an info by name, with those from an inner kernel; None is left
     out.
+
+    Example:
+        >>> from sgmc.kernels.langevin import SGLDInfo
+        >>> learned(SGLDInfo(step_size=0.1, num_gradients=3))
+        {'step_size': 0.1, 'num_gradients': 3}
     """
     found: dict[str, Any] = {}
     for name, value in zip(info._fields, info, strict=True):
@@ -357,7 +375,13 @@ def learned(info: Any) -> dict[str, Any]:
 
 
 def flatten(state: Any) -> list:
-    """List the tensors and numbers of a state, however nested, for a checkpoint."""
+    """List the tensors and numbers of a state, however nested, for a checkpoint.
+
+    Example:
+        >>> from sgmc.kernels.langevin import SGLDState
+        >>> flatten(SGLDState(torch.zeros(1, 2), 3))
+        [tensor([[0., 0.]]), 3]
+    """
     leaves = tree_flatten(state)[0]
     for leaf in leaves:
         if not isinstance(leaf, Tensor | bool | int | float | str | None):
@@ -371,6 +395,12 @@ def flatten(state: Any) -> list:
 def unflatten(leaves: list, like: Any) -> Any:
     """Assemble a state from the list that :func:`flatten` made, in the form of another
     state and on its device.
+
+    Example:
+        >>> from sgmc.kernels.langevin import SGLDState
+        >>> state = SGLDState(torch.zeros(1, 2), 3)
+        >>> unflatten(flatten(state), like=state)
+        SGLDState(position=tensor([[0., 0.]]), num_gradients=3)
     """
     to = lambda leaf: leaf.to(like.position.device) if torch.is_tensor(leaf) else leaf
     return tree_unflatten(list(map(to, leaves)), tree_flatten(like)[1])

@@ -9,7 +9,14 @@ from sgmc.potentials import Potential
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Raise a ValueError unless the value is a kernel."""
+    """Raise a ValueError unless the value is a kernel.
+
+    Example:
+        >>> from sgmc.kernels import SGLD
+        >>> check_kernel(SGLD)
+        Traceback (most recent call last):
+        ValueError: kernel must be of type Kernel, such as SGHMC(0.1, 3.0), ...
+    """
     check_instance("kernel", kernel, Kernel, "SGHMC(0.1, 3.0)")
 
 
@@ -17,6 +24,12 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     """Raise a ValueError if chains cannot start at the position ``(chains, dim)``, or
     the potential's stochastic gradient there, its model or its data are not what they
     should be, or its own ``check`` says so.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> check_start(Gaussian.standard(2), torch.zeros(4, 3), seed=0)
+        Traceback (most recent call last):
+        ValueError: position has 3 coordinates, but the potential has dim = 2
     """
     # It imports the posteriors, so only a run imports it.
     from sgmc.door import _models as models

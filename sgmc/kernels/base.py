@@ -86,7 +86,17 @@ class Kernel(Protocol[State]):
 
 
 class WithMass(Kernel[State]):
-    """A kernel with ε and M, which are checked here, with C and B̂ if it has them."""
+    """A kernel with ε and M, which are checked here, with C and B̂ if it has them.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.kernels import HMC
+        >>> isinstance(HMC(0.1, 10), WithMass)
+        True
+        >>> HMC(0.1, 10, mass=torch.ones(2)).check_matrices(position=torch.zeros(4, 3))
+        Traceback (most recent call last):
+        ValueError: the numbers of coordinates do not agree: position has 3, mass has 2
+    """
 
     step_size: Any
     mass: MatrixLike
@@ -110,7 +120,16 @@ class WithMass(Kernel[State]):
 
 
 class WithFriction(WithMass[State]):
-    """A kernel with a mass and the friction C."""
+    """A kernel with a mass and the friction C.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> isinstance(SGHMC(0.1, friction=3.0), WithFriction)
+        True
+        >>> SGHMC(1.0, friction=3.0)
+        Traceback (most recent call last):
+        ValueError: friction times step_size over mass is 3 ...
+    """
 
     friction: MatrixLike
 
@@ -138,6 +157,14 @@ class WithFriction(WithMass[State]):
 class WithTemperature(WithMass[State]):
     """A kernel with a mass and a temperature, whose step sizes may follow a
     schedule.
+
+    Example:
+        >>> from sgmc.kernels import SGLD
+        >>> kernel = SGLD(lambda step: 0.5 / (1 + step))
+        >>> isinstance(kernel, WithTemperature), kernel.step_size_at(4)
+        (True, 0.1)
+        >>> SGLD(0.1, temperature=0.5).target_temperature()
+        0.5
     """
 
     step_size: StepSize

@@ -15,7 +15,16 @@ from sgmc.matrices import MatrixLike
 
 
 class HMCState(NamedTuple):
-    """A state of HMC."""
+    """A state of HMC.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> state = HMC(0.1, 5).init(
+        ...     Gaussian.standard(1), torch.ones(2, 1), Generator()
+        ... )
+        >>> state.energy, state.num_gradients
+        (tensor([0.5000, 0.5000]), 0)
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
@@ -24,7 +33,15 @@ class HMCState(NamedTuple):
 
 
 class HMCInfo(NamedTuple):
-    """Information about a step of HMC."""
+    """Information about a step of HMC.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian
+        >>> draws = sample(HMC(0.1, 5), Gaussian.standard(1), torch.ones(2, 1), 3)
+        >>> sorted(draws.statistics) == sorted(HMCInfo._fields)
+        True
+    """
 
     acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
     energy: Tensor  #: U at the position, (chains,)

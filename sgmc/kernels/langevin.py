@@ -13,14 +13,33 @@ from sgmc.randomness import normal_like
 
 
 class SGLDState(NamedTuple):
-    """A state of SGLD."""
+    """A state of SGLD.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.targets import Gaussian
+        >>> generator = torch.Generator()
+        >>> SGLD(0.1).init(Gaussian.standard(1), torch.ones(2, 1), generator)
+        SGLDState(position=tensor([[1.],
+                [1.]]), num_gradients=0)
+    """
 
     position: Tensor  #: (chains, dim)
     num_gradients: int  #: gradient evaluations of each chain so far, one a step
 
 
 class SGLDInfo(NamedTuple):
-    """Information about a step of SGLD."""
+    """Information about a step of SGLD.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.targets import Gaussian
+        >>> bowl, generator = Gaussian.standard(1), torch.Generator()
+        >>> kernel = SGLD(0.1)
+        >>> state = kernel.init(bowl, torch.ones(2, 1), generator)
+        >>> kernel.step(bowl, state, generator)[1]
+        SGLDInfo(step_size=0.1, num_gradients=1)
+    """
 
     step_size: float  #: η of the step, the weight of its draw when step sizes fall
     num_gradients: int  #: gradient evaluations of each chain so far

@@ -19,7 +19,16 @@ MAX_ENERGY_ERROR = 1000.0
 
 
 class NUTSState(NamedTuple):
-    """A state of NUTS."""
+    """A state of NUTS.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> bowl, generator = Gaussian.standard(1), torch.Generator()
+        >>> state = NUTS(0.1).init(bowl, torch.ones(2, 1), generator)
+        >>> state.gradient, state.num_gradients
+        (tensor([[1.],
+                [1.]]), tensor([1, 1]))
+    """
 
     position: Tensor  #: (chains, dim)
     gradient: Tensor  #: ∇U at the position, (chains, dim)
@@ -28,7 +37,17 @@ class NUTSState(NamedTuple):
 
 
 class NUTSInfo(NamedTuple):
-    """Information about a step of NUTS."""
+    """Information about a step of NUTS.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian
+        >>> draws = sample(
+        ...     NUTS(0.1, max_depth=2), Gaussian.standard(1), torch.ones(2, 1), 3
+        ... )
+        >>> bool((draws.statistics["depth"] <= 2).all())
+        True
+    """
 
     acceptance: Tensor  #: mean Metropolis probability of the tree, (chains,)
     energy: Tensor  #: U at the position, (chains,)

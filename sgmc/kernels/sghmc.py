@@ -16,7 +16,17 @@ from sgmc.randomness import blocks, normal_block
 
 
 class SGHMCState(NamedTuple):
-    """A state of SGHMC."""
+    """A state of SGHMC.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.targets import Gaussian
+        >>> bowl, generator = Gaussian.standard(1), torch.Generator()
+        >>> kernel = SGHMC(0.1, friction=1.0, num_steps=5)
+        >>> state = kernel.init(bowl, torch.ones(2, 1), generator)
+        >>> kernel.step(bowl, state, generator)[0].num_gradients
+        5
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
@@ -28,7 +38,17 @@ class SGHMCState(NamedTuple):
 
 
 class SGHMCInfo(NamedTuple):
-    """Information about a step of SGHMC."""
+    """Information about a step of SGHMC.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.targets import Gaussian
+        >>> bowl, generator = Gaussian.standard(1), torch.Generator()
+        >>> kernel = SGHMC(0.1, friction=1.0, num_steps=5)
+        >>> state = kernel.init(bowl, torch.ones(2, 1), generator)
+        >>> kernel.step(bowl, state, generator)[1]
+        SGHMCInfo(num_gradients=5, clipped=None, step_size=None)
+    """
 
     num_gradients: int  #: gradient evaluations of each chain so far
     clipped: Tensor | None  #: the share clipped, as in the state

@@ -21,7 +21,15 @@ from sgmc.randomness import normal_like
 
 
 class SGNUTSState(NamedTuple):
-    """A state of SGNUTS."""
+    """A state of SGNUTS.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = SGNUTS(0.1, friction=1.0)
+        >>> kernel.init(Gaussian.standard(1), torch.ones(2, 1), torch.Generator())
+        SGNUTSState(position=tensor([[1.],
+                [1.]]), num_trees=0, num_gradients=tensor([0, 0]))
+    """
 
     position: Tensor  #: (chains, dim)
     num_trees: int  #: trees grown so far
@@ -29,7 +37,16 @@ class SGNUTSState(NamedTuple):
 
 
 class SGNUTSInfo(NamedTuple):
-    """Information about a step of SGNUTS."""
+    """Information about a step of SGNUTS.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = SGNUTS(0.1, friction=1.0, max_depth=2)
+        >>> draws = sample(kernel, Gaussian.standard(1), torch.ones(2, 1), 3)
+        >>> bool((draws.statistics["num_gradients"] <= 3 * 3).all())
+        True
+    """
 
     depth: Tensor  #: j of the path of 2ʲ states, (chains,) int64
     diverged: Tensor  #: whether the path left the finite numbers, (chains,) bool

@@ -16,7 +16,13 @@ from sgmc.randomness import uniform_like
 
 
 class Point(NamedTuple):
-    """One state of the path of every chain."""
+    """One state of the path of every chain.
+
+    Example:
+        >>> one = torch.ones(1, 1)
+        >>> Point(one, -one, torch.zeros(1)).momentum
+        tensor([[-1.]])
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim), in the direction in which the path grows
@@ -26,7 +32,13 @@ class Point(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The quantities that the U-turn criterion needs of a sub-tree."""
+    """The quantities that the U-turn criterion needs of a sub-tree.
+
+    Example:
+        >>> momenta = torch.tensor([[[1.0]], [[2.0]], [[3.0]]])
+        >>> Span(momenta[0], momenta[-1], momenta.sum(0)).total
+        tensor([[6.]])
+    """
 
     first: Tensor  #: momentum at one end, (chains, dim)
     last: Tensor  #: momentum at the other end, (chains, dim)
@@ -34,7 +46,15 @@ class Span(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A finished tree."""
+    """A finished tree.
+
+    Example:
+        >>> start = Point(torch.zeros(1, 1), torch.ones(1, 1), torch.zeros(1))
+        >>> turning = lambda point: point._replace(momentum=-point.momentum)
+        >>> tree = grow_tree(start, turning, Matrix(1.0), 5, Generator())
+        >>> tree.depth, tree.num_steps
+        (tensor([1]), tensor([1]))
+    """
 
     chosen: Point  #: the next state of the chain
     depth: Tensor  #: j, for a path of 2ʲ states, (chains,) int64
@@ -71,6 +91,15 @@ def grow_tree(
         generator: the source of directions and choices.
         max_error: a step to a log-weight of −max_error or less diverges, as does one to
             a log-weight that is not finite.
+
+    Example:
+        >>> start = Point(torch.zeros(1, 1), torch.ones(1, 1), torch.zeros(1))
+        >>> flight = lambda point: point._replace(
+        ...     position=point.position + point.momentum
+        ... )
+        >>> tree = grow_tree(start, flight, Matrix(1.0), 3, Generator())
+        >>> tree.depth, tree.num_steps, tree.depth_limited  # it never turns
+        (tensor([3]), tensor([7]), tensor([True]))
     """
     near, far = start, start._replace(momentum=-start.momentum)
     chosen, log_weight, total = start, start.log_weight, start.momentum
@@ -130,6 +159,17 @@ def grow_branch(
         The last state, the chosen one, the logarithm of the sum of the weights
         ``(chains,)``, the ends of the branch and the sum of its momenta, and whether it
         neither turned nor diverged, ``(chains,)``.
+
+    Example:
+        >>> start = Point(torch.zeros(1, 1), torch.ones(1, 1), torch.zeros(1))
+        >>> flight = lambda point: point._replace(
+        ...     position=point.position + point.momentum
+        ... )
+        >>> growing = torch.ones(1, dtype=torch.bool)
+        >>> given = Matrix(1.0), 4, growing, Generator(), math.inf, []
+        >>> end, chosen, log_weight, span, straight = grow_branch(start, flight, *given)
+        >>> end.position, log_weight.exp(), span.total
+        (tensor([[4.]]), tensor([4.]), tensor([[4.]]))
     """
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
@@ -160,7 +200,15 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
 
     The ends of a path that made a full turn look as if it had not turned. Hence each
     half is also checked together with the first state of the other, as Stan does since
-    2019 (its pull request 2800)."""
+    2019 (its pull request 2800).
+
+    Example:
+        >>> there, back = torch.ones(1, 1), -torch.ones(1, 1)
+        >>> join(Span(there, there, there), Span(there, there, there), Matrix(1.0))[1]
+        tensor([True])
+        >>> join(Span(there, there, there), Span(back, back, back), Matrix(1.0))[1]
+        tensor([False])
+    """
     total = old.total + new.total
     over, under = old.total + new.first, old.last + new.total
     # Each of the six checks compares a sum of momenta with one end.
@@ -174,7 +222,16 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
-    """Take ``one`` in chains where the condition ``(chains,)`` holds."""
+    """Take ``one`` in chains where the condition ``(chains,)`` holds.
+
+    Example:
+        >>> zero, one = torch.zeros(2, 1), torch.ones(2, 1)
+        >>> first = Point(zero, zero, torch.zeros(2))
+        >>> second = Point(one, one, torch.zeros(2))
+        >>> choose(torch.tensor([True, False]), first, second).position
+        tensor([[0.],
+                [1.]])
+    """
     if len(condition) == 1:  # there is nothing to copy
         return one if condition else other
 
@@ -187,7 +244,13 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
 
 
 def check_energy(energy: Tensor) -> None:
-    """Raise a ValueError unless the energies ``(chains,)`` at the start are finite."""
+    """Raise a ValueError unless the energies ``(chains,)`` at the start are finite.
+
+    Example:
+        >>> check_energy(torch.tensor([0.5, math.inf]))
+        Traceback (most recent call last):
+        ValueError: the energy at the start is inf in chain 1; ...
+    """
     if not energy.isfinite().all():
         chain = int((~energy.isfinite()).nonzero()[0])
         raise ValueError(
@@ -197,7 +260,14 @@ def check_energy(energy: Tensor) -> None:
 
 
 def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
-    """Report what share of the trees diverged or reached the depth limit."""
+    """Report what share of the trees diverged or reached the depth limit.
+
+    Example:
+        >>> limited = torch.tensor([[True, False], [False, False]])
+        >>> statistics = {"diverged": ~limited & limited, "depth_limited": limited}
+        >>> diagnose(statistics, max_depth=10)[0][:56]
+        '1 of 4 trees (25.00%) reached max_depth = 10 before they'
+    """
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
         "for the step_size. Take a smaller step_size, or another parametrisation",

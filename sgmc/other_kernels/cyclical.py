@@ -16,7 +16,18 @@ _LONGEST = 10**8  # steps of a cycle: the last step size of a longer one rounds 
 
 
 class CyclicalState(NamedTuple):
-    """A state of the kernel whose step size goes in cycles."""
+    """A state of the kernel whose step size goes in cycles.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.kernels import SGLD
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = Cyclical(SGLD, step_size=0.1, cycle_length=10, num_draws=2)
+        >>> state = kernel.init(Gaussian.standard(1), torch.ones(2, 1), Generator())
+        >>> state.position, state.num_draws
+        (tensor([[1.],
+                [1.]]), 0)
+    """
 
     inner: Any  #: the state of that kernel
     num_draws: int  #: draws so far
@@ -28,7 +39,18 @@ class CyclicalState(NamedTuple):
 
 
 class CyclicalInfo(NamedTuple):
-    """Information about the steps up to a draw."""
+    """Information about the steps up to a draw.
+
+    Example:
+        >>> import torch
+        >>> from sgmc import sample
+        >>> from sgmc.kernels import SGLD
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = Cyclical(SGLD, step_size=0.1, cycle_length=10, num_draws=2)
+        >>> draws = sample(kernel, Gaussian.standard(1), torch.ones(2, 1), 4)
+        >>> draws.statistics["cycle"][:, 0], draws.statistics["draw"][:, 0]
+        (tensor([0, 0, 1, 1]), tensor([0, 1, 0, 1]))
+    """
 
     cycle: int  #: number of the cycle, from 0
     draw: int  #: number of the draw within its cycle, from 0

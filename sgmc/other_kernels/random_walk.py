@@ -14,14 +14,31 @@ from sgmc.randomness import normal_like
 
 
 class RandomWalkState(NamedTuple):
-    """A state of random-walk Metropolis."""
+    """A state of random-walk Metropolis.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> walk, bowl = RandomWalkMetropolis(0.5), Gaussian.standard(1)
+        >>> walk.init(bowl, torch.ones(2, 1), Generator())
+        RandomWalkState(position=tensor([[1.],
+                [1.]]), energy=tensor([0.5000, 0.5000]))
+    """
 
     position: Tensor  #: (chains, dim)
     energy: Tensor  #: U at the position, (chains,)
 
 
 class MetropolisInfo(NamedTuple):
-    """Information about a step of random-walk Metropolis."""
+    """Information about a step of random-walk Metropolis.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian
+        >>> walk, bowl = RandomWalkMetropolis(0.5), Gaussian.standard(1)
+        >>> draws = sample(walk, bowl, torch.ones(2, 1), 3)
+        >>> sorted(draws.statistics)
+        ['acceptance', 'energy']
+    """
 
     acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
     energy: Tensor  #: U at the position, (chains,)

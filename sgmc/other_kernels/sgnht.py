@@ -15,7 +15,15 @@ from sgmc.randomness import normal_like
 
 
 class SGNHTState(NamedTuple):
-    """A state of the thermostat."""
+    """A state of the thermostat.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = SGNHT(0.1, diffusion=0.5)
+        >>> kernel.init(Gaussian.standard(1), torch.ones(2, 1), Generator()).friction
+        tensor([0.5000, 0.5000])
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
@@ -24,7 +32,17 @@ class SGNHTState(NamedTuple):
 
 
 class SGNHTInfo(NamedTuple):
-    """Information about a step."""
+    """Information about a step.
+
+    Example:
+        >>> import torch
+        >>> from sgmc import sample
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = SGNHT(0.1, diffusion=0.5)
+        >>> draws = sample(kernel, Gaussian.standard(1), torch.ones(2, 1), 3)
+        >>> sorted(draws.statistics)
+        ['friction', 'num_gradients']
+    """
 
     friction: Tensor  #: ξ, (chains,)
     num_gradients: int  #: gradient evaluations of each chain so far

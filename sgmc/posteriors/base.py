@@ -40,6 +40,20 @@ class DataPotential(Potential):
     Raises:
         ValueError: if the data are no tensors or differ in length, or the minibatch
             does not fit them.
+
+    Example:
+        >>> class Mean(DataPotential):
+        ...     def log_prior(self, position):
+        ...         return -0.5 * position.square().sum(-1)
+        ...
+        ...     def log_likelihood(self, position, y):
+        ...         return -0.5 * (y - position).square()
+        >>> posterior = Mean((torch.tensor([1.0, 2.0, 6.0]),), batch_size=1, dim=1)
+        >>> posterior.gradient(torch.zeros(1, 1))
+        tensor([[-9.]])
+        >>> omega = torch.tensor([[2]])  # the last example stands for all three
+        >>> posterior.gradient_given(torch.zeros(1, 1), omega)
+        tensor([[-18.]])
     """
 
     #: ∇log p(θ), from ``(chains, dim)`` to ``(chains, dim)``
@@ -290,6 +304,15 @@ class OnBatch(Potential):
         posterior: the posterior.
         batch: tensors ``(chains or 1, n, ...)``, as from its ``gather``.
         scale: what multiplies the sum.
+
+    Example:
+        >>> from sgmc.posteriors import LinearRegression
+        >>> posterior = LinearRegression(
+        ...     torch.ones(3, 1), torch.tensor([1.0, 2.0, 6.0])
+        ... )
+        >>> last = posterior.gather(torch.tensor([[2]]))
+        >>> OnBatch(posterior, last, scale=3.0).gradient(torch.zeros(1, 1))
+        tensor([[-18.]])
     """
 
     def __init__(self, posterior: DataPotential, batch: Batch, scale: float):
@@ -310,6 +333,16 @@ class GaussianPrior(DataPotential):
 
     Attributes:
         prior: Λ, a :class:`sgmc.matrices.Matrix`.
+
+    Example:
+        >>> class Coin(GaussianPrior):
+        ...     prior = Matrix(2.0)
+        ...
+        ...     def log_likelihood(self, position, y):
+        ...         return y * position - torch.nn.functional.softplus(position)
+        >>> coin = Coin((torch.tensor([1.0, 0.0]),), dim=1)
+        >>> coin.log_prior(torch.ones(1, 1)), coin.gradient(torch.zeros(1, 1))
+        (tensor([-1.]), tensor([[0.]]))
     """
 
     prior: Matrix

@@ -172,6 +172,12 @@ class LogisticRegression(LinearModel):
 def dot(inputs: Tensor, position: Tensor) -> Tensor:
     """Compute xᵢ·θ for every chain: ``(chains or 1, n, dim)`` and ``(chains, dim)`` →
     ``(chains, n)``.
+
+    Example:
+        >>> inputs = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+        >>> dot(inputs, torch.tensor([[1.0, 0.0], [1.0, 1.0]]))
+        tensor([[1., 3.],
+                [3., 7.]])
     """
     if len(inputs) == 1:
         return functional.linear(position, inputs[0])

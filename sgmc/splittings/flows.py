@@ -35,7 +35,23 @@ Law = tuple[Tensor, Tensor]
 
 @runtime_checkable
 class Flow(Protocol):
-    """A flow, one step of a splitting."""
+    """A flow, one step of a splitting.
+
+    Example:
+        >>> class Turn:
+        ...     def move(self, position, momentum, gradient, generator):
+        ...         old = position.clone()
+        ...         position.copy_(momentum)
+        ...         momentum.copy_(-old)
+        ...
+        ...     def linear(self, precision, noise_variance):
+        ...         turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+        ...         return turn, torch.zeros(2, 2, dtype=torch.float64)
+        >>> theta, r = torch.ones(1, 1), torch.zeros(1, 1)
+        >>> advance([Turn()], theta, r, torch.zeros_like, Generator())
+        >>> theta, r, isinstance(Turn(), Flow)
+        (tensor([[0.]]), tensor([[-1.]]), True)
+    """
 
     def move(
         self,
@@ -98,7 +114,14 @@ class _Moving:
 
 @dataclass(frozen=True, eq=False)
 class Drift(_Moving):
-    """The drift θ ← θ + tM⁻¹r."""
+    """The drift θ ← θ + tM⁻¹r.
+
+    Example:
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> Drift(0.5, mass=2.0).move(theta, r, lambda theta: theta, Generator())
+        >>> theta
+        tensor([[0.2500]])
+    """
 
     time: float
     mass: MatrixLike = 1.0
@@ -113,7 +136,14 @@ class Drift(_Moving):
 
 @dataclass(frozen=True, eq=False)
 class Kick:
-    """The kick r ← r − t∇Ũ(θ); each kick takes a gradient of its own."""
+    """The kick r ← r − t∇Ũ(θ); each kick takes a gradient of its own.
+
+    Example:
+        >>> theta, r = torch.ones(1, 1), torch.zeros(1, 1)
+        >>> Kick(0.5).move(theta, r, lambda theta: 3 * theta, Generator())
+        >>> r
+        tensor([[-1.5000]])
+    """
 
     time: float
 
@@ -130,7 +160,14 @@ class Kick:
 
 @dataclass(frozen=True, eq=False)
 class MomentumMap:
-    """The map r ← Gr + N(0, S), friction and its noise; with None it draws nothing."""
+    """The map r ← Gr + N(0, S), friction and its noise; with None it draws nothing.
+
+    Example:
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> MomentumMap(Matrix(0.5)).move(theta, r, torch.zeros_like, Generator())
+        >>> r
+        tensor([[0.5000]])
+    """
 
     factor: Matrix = field(default_factory=lambda: Matrix(1.0))
     covariance: Matrix | None = None
@@ -160,6 +197,15 @@ class Free:
     = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and Var ξ = (T/Mγ²)(2(γt + u) − u²), of which
     (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known. C and M are positive numbers or
     diagonals.
+
+    Example:
+        >>> at_rest = torch.zeros(
+        ...     1, 1, dtype=torch.float64
+        ... )  # no potential and no noise
+        >>> reached, _ = Free(1e9, friction=2.0).linear(at_rest, at_rest)
+        >>> reached  # a momentum r takes the position r/C far, and is forgotten
+        tensor([[1.0000, 0.5000],
+                [0.0000, 0.0000]], dtype=torch.float64)
     """
 
     time: float
@@ -216,6 +262,13 @@ class Free:
 class AtOnce:
     """Flows that all start from one state, with their increments added: explicit
     Euler.
+
+    Example:
+        >>> theta, r = torch.ones(1, 1), torch.ones(1, 1)
+        >>> flow = AtOnce([Drift(0.5), Kick(0.5)])
+        >>> flow.move(theta, r, lambda theta: theta, Generator())
+        >>> theta, r  # the kick is that of the old position
+        (tensor([[1.5000]]), tensor([[0.5000]]))
     """
 
     flows: Sequence[Flow]
@@ -242,6 +295,13 @@ class AtOnce:
 class Descent(_Moving):
     """The descent θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S), without a momentum: Langevin
     dynamics.
+
+    Example:
+        >>> theta, r = torch.ones(1, 1), torch.zeros(1, 1)
+        >>> descent = Descent(0.25, covariance=Matrix(0.0))  # without noise
+        >>> descent.move(theta, r, lambda theta: theta, Generator())
+        >>> theta
+        tensor([[0.7500]])
     """
 
     time: float
@@ -268,14 +328,24 @@ class Descent(_Moving):
 def friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
-    """Make the friction of Euler's method: r ← (1 − tCM⁻¹)r."""
+    """Make the friction of Euler's method: r ← (1 − tCM⁻¹)r.
+
+    Example:
+        >>> friction_flow(0.25, friction=2.0).factor.number
+        0.5
+    """
     return MomentumMap(Matrix(1.0) - _damping(time, friction, mass))
 
 
 def implicit_friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
-    """Make the friction of Euler's implicit method: r ← (1 + tCM⁻¹)⁻¹r."""
+    """Make the friction of Euler's implicit method: r ← (1 + tCM⁻¹)⁻¹r.
+
+    Example:
+        >>> implicit_friction_flow(0.5, friction=2.0).factor.number
+        0.5
+    """
     return MomentumMap((Matrix(1.0) + _damping(time, friction, mass)).inverse)
 
 
@@ -284,6 +354,14 @@ def ornstein_uhlenbeck_flow(
 ) -> MomentumMap:
     """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ))
     with E = e^(−tCM⁻¹).
+
+    Example:
+        >>> flow = ornstein_uhlenbeck_flow(0.5, friction=2.0)
+        >>> (
+        ...     round(flow.factor.number, 4),
+        ...     round(flow.covariance.number, 4),
+        ... )  # 1/e, 1 − 1/e²
+        (0.3679, 0.8647)
     """
     check_number("temperature", temperature, 0)
     rate, m = -1.0 * _damping(time, friction, mass), Matrix(mass)
@@ -292,12 +370,23 @@ def ornstein_uhlenbeck_flow(
 
 
 def noise_flow(covariance: Matrix) -> MomentumMap:
-    """Make r ← r + N(0, S)."""
+    """Make r ← r + N(0, S).
+
+    Example:
+        >>> noise_flow(Matrix(0.25)).covariance.number
+        0.25
+    """
     return MomentumMap(covariance=covariance)
 
 
 def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
-    """Make r ~ N(0, M), whatever r was."""
+    """Make r ~ N(0, M), whatever r was.
+
+    Example:
+        >>> flow = refresh_flow(mass=4.0)
+        >>> flow.factor.number, flow.covariance.number
+        (0.0, 4.0)
+    """
     return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
@@ -306,6 +395,13 @@ def leapfrog(
 ) -> list[Flow]:
     """List a leapfrog trajectory: half a kick, drift, kick, drift, …, half a kick
     (Neal, 2011, eq. 5.18–5.20).
+
+    Example:
+        >>> [
+        ...     f"{type(flow).__name__} {flow.time}"
+        ...     for flow in leapfrog(0.5, num_steps=2)
+        ... ]
+        ['Kick 0.25', 'Drift 0.5', 'Kick 0.5', 'Drift 0.5', 'Kick 0.25']
     """
     check_count("num_steps", num_steps)
     drift, kick, half = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
@@ -315,6 +411,10 @@ def leapfrog(
 def naive_sghmc(step_size: float, num_steps: int, mass: MatrixLike = 1.0) -> list[Flow]:
     """List naive SGHMC: a fresh momentum, and a leapfrog trajectory with one gradient a
     point (Chen et al., 2014, Section 3.1).
+
+    Example:
+        >>> [type(flow).__name__ for flow in naive_sghmc(0.5, num_steps=1)]
+        ['MomentumMap', 'Kick', 'Drift', 'Kick']
     """
     return [refresh_flow(mass), *leapfrog(step_size, num_steps, mass)]
 
@@ -326,7 +426,13 @@ def sghmc(
     mass: MatrixLike = 1.0,
     temperature: float = 1.0,
 ) -> list[Flow]:
-    """List Algorithm 2 of Chen et al. (2014), with noise N(0, 2(TC − B̂)ε)."""
+    """List Algorithm 2 of Chen et al. (2014), with noise N(0, 2(TC − B̂)ε).
+
+    Example:
+        >>> drift, friction, kick, noise = sghmc(0.1, friction=3.0, noise_estimate=0.2)
+        >>> round(friction.factor.number, 6), round(noise.covariance.number, 6)
+        (0.7, 0.56)
+    """
     return [
         Drift(step_size, mass),
         friction_flow(step_size, friction, mass),
@@ -338,6 +444,12 @@ def sghmc(
 def explicit_euler_sghmc(*arguments, **settings) -> list[Flow]:
     """List the explicit Euler step: as :func:`sghmc`, with all flows from the old
     state.
+
+    Example:
+        >>> from sgmc.splittings import linear_chain
+        >>> chain = linear_chain(explicit_euler_sghmc(0.1, friction=1.0), torch.eye(1))
+        >>> round(float(chain.stationary_covariance()[0, 0]), 4)  # 1 is right
+        1.114
     """
     return [AtOnce(sghmc(*arguments, **settings))]
 
@@ -354,6 +466,14 @@ def palindromic(
     With the mass M − ½εC it is :func:`sghmc` with the mass M, half a drift later, in
     position and velocity. With C = A + ½εV and B̂ = ½εV it is the integrator of Matthews
     and Weare (2018).
+
+    Example:
+        >>> from sgmc.splittings import linear_chain
+        >>> chain = linear_chain(
+        ...     palindromic(0.1, 1.0, noise_estimate=0.2), torch.eye(1), 4.0
+        ... )
+        >>> round(float(chain.stationary_covariance()[0, 0]), 4)  # with B̂ = ½εV
+        1.0
     """
     return [
         Drift(step_size / 2, mass),
@@ -373,6 +493,16 @@ def baoab(
 ) -> list[Flow]:
     """List BAOAB (Leimkuhler and Matthews, 2013), with halves of all flows but the
     middle one.
+
+    Example:
+        >>> from sgmc.splittings import Splitting, linear_chain
+        >>> Splitting(baoab(0.5, friction=1.0)).num_steps
+        1
+        >>> chain = linear_chain(baoab(0.5, friction=1.0), torch.eye(1))
+        >>> round(
+        ...     float(chain.stationary_covariance()[0, 0]), 6
+        ... )  # exact at any step size
+        1.0
     """
     kick, drift = Kick(step_size / 2), Drift(step_size / 2, mass)
     middle = ornstein_uhlenbeck_flow(step_size, friction, mass, temperature)
@@ -387,6 +517,12 @@ def obabo(
 ) -> list[Flow]:
     """List OBABO: half an Ornstein–Uhlenbeck flow on either side of a leapfrog step
     (Bussi and Parrinello, 2007).
+
+    Example:
+        >>> from sgmc.splittings import linear_chain
+        >>> chain = linear_chain(obabo(0.5, friction=1.0), torch.eye(1))
+        >>> round(float(chain.stationary_covariance()[0, 0]), 4)  # leapfrog's error
+        1.0667
     """
     half = ornstein_uhlenbeck_flow(step_size / 2, friction, mass, temperature)
     return [half, *leapfrog(step_size, mass=mass), half]
@@ -398,7 +534,14 @@ def ubu(
     mass: MatrixLike = 1.0,
     temperature: float = 1.0,
 ) -> list[Flow]:
-    """List UBU (Sanz-Serna and Zygalakis, 2021): a kick between free halves."""
+    """List UBU (Sanz-Serna and Zygalakis, 2021): a kick between free halves.
+
+    Example:
+        >>> from sgmc.splittings import linear_chain
+        >>> chain = linear_chain(ubu(0.5, friction=1.0), torch.eye(1))
+        >>> round(float(chain.stationary_covariance()[0, 0]), 4)
+        0.9586
+    """
     half = Free(step_size / 2, friction, mass, temperature)
     return [half, Kick(step_size), half]
 
@@ -411,6 +554,12 @@ def sgld(
 ) -> list[Flow]:
     """List the step of SGLD, θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and
     Teh, 2011, eq. 4, with M = 1).
+
+    Example:
+        >>> from sgmc.splittings import linear_chain
+        >>> chain = linear_chain(sgld(0.1), torch.eye(1))
+        >>> round(float(chain.stationary_covariance()[0, 0]), 4)  # 1/(1 − η/2)
+        1.0526
     """
     inverse = as_matrix(mass, "mass", positive=True).inverse
     noise = _injected(step_size, mass, noise_estimate, temperature)

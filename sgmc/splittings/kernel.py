@@ -15,7 +15,18 @@ from sgmc.splittings.flows import Flow, _check_flows, advance
 
 
 class SplittingState(NamedTuple):
-    """A state of a splitting."""
+    """A state of a splitting.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.splittings import flows
+        >>> from sgmc.targets import Gaussian
+        >>> kernel, generator = Splitting(flows.baoab(0.5, 1.0)), torch.Generator()
+        >>> state = kernel.init(Gaussian.standard(1), torch.ones(2, 1), generator)
+        >>> state.position, state.num_gradients
+        (tensor([[1.],
+                [1.]]), 0)
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
@@ -23,7 +34,18 @@ class SplittingState(NamedTuple):
 
 
 class SplittingInfo(NamedTuple):
-    """Information about a step of a splitting."""
+    """Information about a step of a splitting.
+
+    Example:
+        >>> import torch
+        >>> from sgmc.splittings import flows
+        >>> from sgmc.targets import Gaussian
+        >>> bowl, generator = Gaussian.standard(1), torch.Generator()
+        >>> kernel = Splitting(flows.baoab(0.5, 1.0), num_steps=3)
+        >>> state = kernel.init(bowl, torch.ones(2, 1), generator)
+        >>> kernel.step(bowl, state, generator)[1]  # two kicks a step
+        SplittingInfo(num_gradients=6)
+    """
 
     num_gradients: int  #: gradient evaluations of each chain so far
 

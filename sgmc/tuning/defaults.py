@@ -83,7 +83,15 @@ def matched_noise_estimate(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DefaultSGHMC(SGHMC):
-    """The SGHMC of :func:`default_kernel`, which explains the choices."""
+    """The SGHMC of :func:`default_kernel`, which explains the choices.
+
+    Example:
+        >>> from sgmc.targets import Gaussian, NoisyGradient
+        >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
+        >>> kernel = default_kernel(target, torch.zeros(1, 2, dtype=torch.float64))
+        >>> print(kernel.reason[:31])
+        whole matrices of 2 coordinates
+    """
 
     step_size: float
     noise_estimate: float | Tensor = 0.0

@@ -82,7 +82,16 @@ def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
 
 
 class HalfStep(NamedTuple):
-    """The result of :func:`half_step`; printed, it is a sentence."""
+    """The result of :func:`half_step`; printed, it is a sentence.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.targets import Gaussian
+        >>> kernel, start = SGHMC(0.1, friction=2.0, num_steps=20), torch.zeros(20, 1)
+        >>> look = half_step(kernel, Gaussian.standard(1), start, 50, warm_up=10)
+        >>> look.kernel.step_size, look.means.shape, look.draws.samples.shape
+        (0.05, torch.Size([1]), torch.Size([50, 20, 1]))
+    """
 
     means: Tensor  #: z of the differences of means, (dim,)
     standard_deviations: Tensor  #: z of the ratios of standard deviations, (dim,)

@@ -196,6 +196,19 @@ def test_no_file_opens_a_path_of_a_room_above_it():
     assert named == {("booklib/runs/results.py", "book")}
 
 
+def test_every_public_function_and_class_has_an_example():
+    """``make units`` executes them, by ``--doctest-modules``."""
+    without = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in sorted((ROOT / "sgmc").rglob("*.py"))
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and ">>> " not in (ast.get_docstring(node) or "")
+    ]
+    assert without == []
+
+
 def test_chapters_import_no_experiment():
     for path in sorted((ROOT / "book").glob("*/*.py")):
         assert not any(module.startswith("experiments") for module in imported(path))
