@@ -173,7 +173,13 @@ def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
         FileNotFoundError: if the files do not exist.
 
     Example:
-        >>> from_disk("data")  # doctest: +SKIP
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> to_disk([(torch.ones(2, 3), torch.zeros(2))], folder.name)[0].shape
+        torch.Size([2, 3])
+        >>> from_disk(folder.name)[1]
+        tensor([0., 0.])
+        >>> folder.cleanup()
     """
     check_instance("folder", folder, str | Path, '"data"')
     paths = sorted(Path(folder).glob("[0-9]*.npy"), key=lambda path: int(path.stem))

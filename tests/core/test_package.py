@@ -204,7 +204,7 @@ def test_every_public_function_and_class_has_an_example():
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
-        and ">>> " not in (ast.get_docstring(node) or "")
+        and (">>> " not in (text := ast.get_docstring(node) or "") or "SKIP" in text)
     ]
     assert without == []
 
