@@ -1,7 +1,6 @@
 """The conversion of draws to ArviZ's form."""
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from sgmc.checks import check_dims, check_instance, evaluate, shown
+from sgmc.checks import check_dims, check_instance, evaluate, shown, warn
 from sgmc.door.draws import Draws
 from sgmc.posteriors import DataPotential
 
@@ -58,17 +57,15 @@ def convert(
             groups["posterior"] = _each(draws, named)
         cold = re.findall(r"\btemperature=(?!1(?:\.0)?[,)])([^,)]+)", draws.kernel)
         if cold:
-            warnings.warn(
+            warn(
                 f"the draws are of temperature {cold[0]}, and arviz.loo and compare "
-                "take them for draws of the posterior, which are of temperature 1",
+                "take them for draws of the posterior, which has temperature 1 [loo]",
                 stacklevel=3,
             )
         try:
             groups["log_likelihood"] = _log_likelihood(draws, posterior)
         except NotImplementedError as error:
-            warnings.warn(
-                f"the group log_likelihood is left out: {error}", stacklevel=3
-            )
+            warn(f"the group log_likelihood is left out: {error} [loo]", stacklevel=3)
     if predictive:
         predicted = lambda x: {key: f(x) for key, f in predictive.items()}
         groups["posterior_predictive"] = _each(draws, predicted)

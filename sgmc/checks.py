@@ -4,6 +4,7 @@ allowed.
 
 import copy
 import math
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,19 @@ _ANY_MODULE = (
     "whose log_likelihood calls torch.func.functional_call(module, parameters, (), "
     "keywords) with its data"
 )
+
+
+def warn(text: str, stacklevel: int = 2) -> None:
+    """Warn; to a text that ends in the label of an entry, add the page that has it.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True, action="always") as said:
+        ...     warn("take a smaller step_size [too-wide]")
+        >>> print(said[0].message)
+        take a smaller step_size [too-wide: see "When it goes wrong" in the book]
+    """
+    end = ': see "When it goes wrong" in the book]' if text.endswith("]") else text[-1:]
+    warnings.warn(text[:-1] + end, stacklevel=stacklevel + 1)
 
 
 def is_number(value: object) -> bool:
@@ -201,7 +215,7 @@ def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> No
         place = tuple(int(index) for index in (~value.isfinite()).nonzero()[0])
         raise ValueError(
             f"{name} must be finite, but it is {float(value[place])} at {place}: "
-            "leave such entries out, or mend them"
+            "leave such entries out, or correct them"
         )
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from sgmc.checkpoints.fingerprints import fingerprint
-from sgmc.checks import check_instance, check_number
+from sgmc.checks import check_instance, check_number, warn
 
 
 def _version() -> str:
@@ -114,11 +113,10 @@ class Checkpoint:
                 "anew"
             )
         if version != _version():
-            warnings.warn(
+            warn(
                 f"checkpoint {self.path} was written with {version}, but this is "
                 f"{_version()}: the run goes on, and its samples need not be those of "
-                "a run without a break",
-                stacklevel=2,
+                "a run without a break [resuming]"
             )
         return saved
 

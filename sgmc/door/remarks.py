@@ -41,10 +41,9 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
         'chains [0, 2] never moved: '
     """
     still = (end == start).all(-1)
-    told = f"{name_chains(still)} never moved: take a smaller step_size, or another "
-    return [f"{told}start; the draws are worth nothing there"] * (
-        num_steps >= MANY and bool(still.any())
-    )
+    told = f"{name_chains(still)} never moved: their draws are worth nothing. Take a "
+    told += "smaller step_size, or another start [never-moves]"
+    return [told] * (num_steps >= MANY and bool(still.any()))
 
 
 def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
@@ -88,7 +87,7 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
                 f"{int((shrink > limit).sum())} of {len(shrink)}. Means there are from "
                 f"{float(means.min()):.3g} in chain {int(means.argmin())} to "
                 f"{float(means.max()):.3g} in chain {int(means.argmax())}: they have "
-                f"not arrived, or stay in parts of the density. {LONGER}"
+                f"not arrived, or stay in modes. {LONGER} [chains-disagree]"
             )
     return found
 
@@ -134,7 +133,7 @@ def remark_growth(samples: Tensor) -> list[str]:
     return [
         f"the samples are too wide, and grow without end, {grown:.3g}-fold in the "
         "second half of the run, and in each tenth of it: take a smaller step_size; or "
-        "the sign may be wrong, or a prior missing"
+        "the sign may be wrong, or a prior missing [diverges]"
     ]
 
 
@@ -172,7 +171,7 @@ def remark_target(
             f"the energy is not finite in {share:.0%} of the samples: chains left the "
             "support of the density, where no gradient holds them, or it grows without "
             "end, and its sign may be wrong, or a prior missing. Sample a parameter "
-            "without bounds, such as a logarithm, or take NUTS, which rejects"
+            "without bounds, as a logarithm, or take NUTS, which rejects [outside]"
         ]
     temperature = kernel.target_temperature()
     if temperature is None or chosen[..., 0].numel() < LEAST:
@@ -186,7 +185,7 @@ def remark_target(
     why, hot = cause(None)
     # the noise of an epoch nearly cancels
     hot = hot and rule_order(potential) != "passes"
-    return [f"the samples are too wide: {why}"] * hot
+    return [f"the samples are too wide: {why} [too-wide]"] * hot
 
 
 def remark_virial(
@@ -232,7 +231,8 @@ def remark_virial(
     if not mean >= -error:  # NaN means that it has grown beyond all numbers
         remedy = "U falls outwards: the sign may be wrong, or a prior missing"
     told = f"the samples are too {size}{where}: the mean of (θ − c)·∂U(θ)/T is "
-    return [f"{told}{mean:.3g} ± {error:.1g}, where exp(−U/T) has 1. {remedy}"]
+    told += f"{mean:.3g} ± {error:.1g}, where exp(−U/T) has 1. {remedy}"
+    return [f"{told} [too-{size}]"]
 
 
 def noise_cause(
@@ -304,9 +304,9 @@ def remark_order(kernel: Kernel, potential: Potential) -> list[str]:
     given = isinstance(estimate, OnlineNoise) or bool(Matrix(estimate).tensor.any())
     told = {
         "passes": "errors within an epoch nearly cancel: the samples are too narrow. "
-        "Leave noise_estimate at 0, or take Fresh()",
+        "Leave noise_estimate at 0, or take Fresh() [too-narrow]",
         "holds": "the errors of steps with one minibatch add up: the samples are too "
-        "wide. Take Fresh()",
+        "wide. Take Fresh() [too-wide]",
     }.get(rule_order(potential) if given else "")
     name = type(getattr(potential, "minibatches", None)).__name__
     subtracts = "noise_estimate subtracts the noise of independent minibatches, but by"

@@ -7,14 +7,13 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from tqdm import tqdm
 
-from sgmc.checks import check_instance
+from sgmc.checks import check_instance, warn
 
 
 class Job(Protocol):
@@ -186,10 +185,8 @@ def drive(
             stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
             lost = ", but it stopped within a step and is not saved" * stop.within
-            warnings.warn(
-                f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}",
-                stacklevel=3,
-            )
+            done = f"{job.done} of {total} {unit}s"
+            warn(f"interrupted after {done}: {kept}{lost} [interrupted]", stacklevel=3)
         if not stop.within:
             _save(job, checkpoint if job.done > begun else None)
 
@@ -213,7 +210,7 @@ def _save(job: Any, checkpoint: Store | None) -> None:
         if checkpoint is not None:
             checkpoint.save(job.state_dict())
     except OSError as error:
-        warnings.warn(f"checkpoint {error}; the run goes on without it", stacklevel=4)
+        warn(f"checkpoint {error}; the run goes on without it [resuming]", stacklevel=4)
 
 
 def _bar(progress: bool, total: int, **labels: Any) -> tqdm:

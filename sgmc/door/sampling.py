@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from sgmc.checks import check_count, check_instance, shown
+from sgmc.checks import check_count, check_instance, shown, warn
 from sgmc.door.draws import Draws
 from sgmc.door.remarks import (
     name_chains,
@@ -136,10 +135,10 @@ def sample(
     run = _Run(kernel, potential, position, *counts, seed, collect)
     total = warm_up + num_samples * thinning
     for remark in remark_order(kernel, potential):
-        warnings.warn(remark, stacklevel=2)
+        warn(remark)
     drive(run, total, checkpoint=checkpoint, progress=progress)
     for remark in run.remarks():
-        warnings.warn(remark, stacklevel=2)
+        warn(remark)
     return run.draws()
 
 

@@ -1,7 +1,6 @@
 """The correction step of Metropolis."""
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_map
 
+from sgmc.checks import warn
 from sgmc.potentials import ERRORS, Potential
 from sgmc.randomness import uniform_like
 
@@ -51,7 +51,7 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
         return []
     return [
         f"{mean:.2%} of the proposals were accepted: the draws are mostly "
-        "repetitions. Take a smaller step_size, such as adapt finds"
+        "repetitions. Take a smaller step_size, such as adapt finds [never-moves]"
     ]
 
 
@@ -70,7 +70,7 @@ def remark_rounding(energies: Tensor) -> list[str]:
     return [
         f"energies are about {size:.1g}, which {energies.dtype} rounds to multiples of "
         f"about {spacing:.1g}: rounding decides about proposals. Use "
-        "float64 for positions and data, or leave constants out of the energy"
+        "float64 for positions and data, or leave constants out of the energy [dtype]"
     ]
 
 
@@ -93,6 +93,7 @@ class Guarded(Potential):
         ...             raise ValueError("beyond 1")
         ...         return position.sum(-1)
         >>> guarded = Guarded(Bounded(), torch.zeros(2, 1))
+        >>> import warnings
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     guarded.energy(torch.tensor([[1.0], [2.0]]))
         tensor([1., nan])
@@ -133,10 +134,9 @@ class Guarded(Potential):
             if good is None:
                 raise  # it fails wherever the chains are
             reason = str(error).partition("\n")[0]
-            warnings.warn(
+            warn(
                 f"the potential raised {type(error).__name__} on a trajectory, which "
-                f"counts as one that leaves the support: {reason}",
-                stacklevel=2,
+                f"counts as one that leaves the support: {reason} [outside]"
             )
 
         def failing(chains: Tensor) -> Tensor:

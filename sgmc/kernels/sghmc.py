@@ -222,5 +222,6 @@ class SGHMC(WithFriction[SGHMCState], WithTemperature[SGHMCState]):
         return [
             f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged "
             "over steps and chains: with independent minibatches the samples are too "
-            "wide. Raise the friction, or take a smaller step_size or a larger batch"
+            "wide. Raise the friction, or take a smaller step_size or a larger batch "
+            "[too-wide]"
         ]

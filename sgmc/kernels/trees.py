@@ -270,10 +270,11 @@ def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
     """
     remarks = {
         "diverged": "diverged: the draws miss places where the potential is too steep "
-        "for the step_size. Take a smaller step_size, or another parametrisation",
+        "for the step_size. Take a smaller step_size, or another parametrisation "
+        "[divergences]",
         "depth_limited": f"reached max_depth = {max_depth} before they turned: "
         "draws follow each other closely. Raise max_depth or the step_size, or adapt "
-        "the mass",
+        "the mass [slow]",
     }
     return [
         f"{(number := int(found.sum()))} of {found.numel()} trees "

@@ -189,6 +189,6 @@ class Cyclical(Kernel[CyclicalState]):
             found.append(
                 f"the run ended after {draw + 1} of the {self.num_draws} draws of its "
                 "first cycle, before the step size was small: "
-                "take a shorter cycle, or a longer run"
+                "take a shorter cycle, or a longer run [too-wide]"
             )
         return found

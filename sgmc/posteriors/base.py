@@ -1,6 +1,5 @@
 """From data and a model to a potential with minibatch gradients."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -366,6 +365,7 @@ class Vmap:
     a warning.
 
     Example:
+        >>> import warnings
         >>> with warnings.catch_warnings(action="ignore"):
         ...     Vmap()(lambda x: x if x > 0 else -x, (0,))(torch.tensor([1.0, -2.0]))
         tensor([1., 2.])
@@ -395,13 +395,12 @@ class Vmap:
             own = lambda i: [x if dim is None else cut(x, i) for x, dim in pairs]
             results = [function(*own(i)) for i in range(size)]
             if reason and not self.apart:
-                warnings.warn(
+                checks.warn(
                     "torch.func.vmap cannot run this model for all chains or examples "
                     f"at once ({reason}), so they are computed one after another: the "
                     "samples are right, but take as many times longer. In functions of "
                     "your own write torch.where in place of `if`, and no .item(); for "
-                    "others take few chains, and a noise estimate by few examples",
-                    stacklevel=2,
+                    "others take few chains, and a noise estimate by few of them [vmap]"
                 )
             self.apart.add(in_dims)
             return tree_map(lambda *each: torch.stack(each), *results)

@@ -3,7 +3,6 @@ the draws.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_number
+from sgmc.checks import check_count, check_number, warn
 from sgmc.door.remarks import name_chains
 from sgmc.door.running import drive
 from sgmc.door.starting import check_kernel, check_start
@@ -132,11 +131,11 @@ def adapt(
     # certain.
     stuck = ~run.moments.moved() & (run.done >= run.last + 10)
     if stuck.any():
-        warnings.warn(
+        warn(
             f"{name_chains(stuck)} did not move in the last {num_steps - run.last} "
             "steps of the warm-up, for the step_size that suits the others is too "
-            "large there: start elsewhere, or look at the position that is returned",
-            stacklevel=2,
+            "large there: start elsewhere, or look at the position that is returned "
+            "[never-moves]"
         )
     return run.tuned(run.averaging.average, run.mass.value), run.state.position
 

@@ -10,11 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_dims,
-    check_positive,
-    check_precision,
-)
+from sgmc.checks import check_dims, check_positive, check_precision, warn
 from sgmc.door._models import few_examples
 from sgmc.door.running import drive
 from sgmc.door.sampling import DivergenceError
@@ -184,19 +180,19 @@ def default_kernel(
     """
     look = _Look(potential, position, seed)
     if look.far:
-        warnings.warn(
+        warn(
             f"the position is at no mode and like no draw: it is some {look.far:.3g} "
             "standard deviations from a mode, so that curvature and noise may be "
-            "others where the mass is: give find_mode(potential, position), or draws",
-            stacklevel=2,
+            "others where the mass is: give find_mode(potential, position), or draws "
+            "[no-mode]"
         )
     kernel = look.kernel(step_size)
     if kernel.num_steps * kernel.step_size < 1.99:  # a draw takes the time εm = 2
-        warnings.warn(
+        warn(
             f"num_steps is {kernel.num_steps:,}, where a step_size of "
             f"{kernel.step_size:.3g} needs {2 / kernel.step_size:,.0f} for draws that "
-            "are nearly independent: keep more of them, or take a larger batch_size",
-            stacklevel=2,
+            "are nearly independent: keep more of them, or take a larger batch_size "
+            "[slow]"
         )
     return kernel
 
@@ -243,10 +239,9 @@ def tune(
     tuning, total = _Tuning(potential, position, seed), 2 * _DRAWS
     number = total * tuning.kernel.num_steps
     if number > MANY:
-        warnings.warn(
+        warn(
             f"tune takes about {number:,} gradients of minibatches in each of "
-            f"{len(tuning.state.position)} chains; larger batches need fewer",
-            stacklevel=2,
+            f"{len(tuning.state.position)} chains; larger batches need fewer [slow]"
         )
     words: Any = dict(unit="draw", title="tuning", kept="the kernel is not tuned yet")
     drive(tuning, total, progress=progress, **words)
@@ -416,11 +411,11 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
         )
     if not curved.all():
         number = f"{int((~curved).sum())} of {len(curved)} directions"
-        warnings.warn(
+        warn(
             _of_units(potential, hessian, number)
             or f"the energy is flat or curves downwards in {number} at the position, "
             "and no Gaussian stands for it there: compare what is guessed with half "
-            "the step size, or give draws",
+            "the step size, or give draws [no-mode]",
             stacklevel=4,
         )
     half = vectors * torch.where(curved, values, values[curved].median()).sqrt()
@@ -446,7 +441,7 @@ def _of_units(potential: Any, hessian: Tensor, number: str) -> str:
     return (
         f"{number} look flat beside the others for their units alone: {name}{of} is in "
         "much larger ones. Standardise the columns, (x - x.mean(0)) / x.std(0); what "
-        "is guessed in their place is wrong"
+        "is guessed in their place is wrong [no-mode]"
     )
 
 
