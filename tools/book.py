@@ -31,7 +31,7 @@ from pathlib import Path
 import nbformat
 
 from booklib import MEDIA
-from tools import sentences
+from tools import messages, sentences
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -450,6 +450,7 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
         measured, {path: title(root / path) for path in measured}, texts_of
     )
     pages[Path("book/appendix/execution_status.md")] = execution_page(named)
+    pages[Path("book/appendix/messages.md")] = messages.page(root)
     for place, _, names in os.walk(folder):  # which does not follow the links below
         for path in (Path(place, name) for name in names):
             if path.relative_to(folder) not in pages:

@@ -165,7 +165,7 @@ globalThis.document = { getElementById: () => null };
 globalThis._ready = () => {};
 globalThis._ = (words) => words;
 globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
-const scripts = ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"];
+const scripts = ["_static/language_data.js", "_static/searchtools.js", "_static/search.js", "searchindex.js"];
 const find = (0, eval)(scripts.map(read).join("\\n").replaceAll('"use strict";', "") +
   "; (words) => Search._performSearch(...Search._parseQuery(words)).reverse()");
 console.log(JSON.stringify(%s.map((words) => find(words).map((hit) => hit[0]))));

@@ -1,0 +1,408 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # When it goes wrong
+#
+# ```{div} page-head
+# Level: first course · Reading: about 14 minutes · Running: about 20 seconds
+# ```
+#
+# Look for what you see; each section says why, which line to change, and how to check that it helped.
+# A warning of the package ends in the label of its section, as in `[too-wide: see "When it goes wrong" in the book]`; errors say their remedy themselves, and {doc}`/book/appendix/messages` lists them all.
+#
+# | you see | most often because | section |
+# | --- | --- | --- |
+# | all samples predict the same | the temperature is 1/N, or samples follow too closely | [all-alike](#all-alike) |
+# | samples are too wild, a temperature above 1 | the gradient noise exceeds the friction | [too-wide](#too-wide) |
+# | samples are too narrow, error bars too small | the chains have not arrived, or noise is subtracted twice | [too-narrow](#too-narrow) |
+# | R̂ is large, few effective samples | modes, or too short a run | [chains-disagree](#chains-disagree) |
+# | labels of a mixture switch | the posterior is symmetric | [labels-switch](#labels-switch) |
+# | NaN, infinity, `DivergenceError` | the step is too long | [diverges](#diverges) |
+# | samples beyond the support | a parameter with a border has no support | [outside](#outside) |
+# | a chain never moves, acceptance near 0 | the step is too long for a rejection step | [never-moves](#never-moves) |
+# | divergences of NUTS | a funnel | [divergences](#divergences) |
+# | NUTS or tuning is slow | too short a step, small batches, an unscaled model | [slow](#slow) |
+# | underconfident, the calibration error grows | the learning rate, or the prior | [underconfident](#underconfident) |
+# | results depend on N or on the batch size | the mean of the loss, not its sum | [sum-or-mean](#sum-or-mean) |
+# | out of memory | every sample of every weight is kept | [memory](#memory) |
+# | `tune` finds no mode, curvature is flat | the start, or columns in other units | [no-mode](#no-mode) |
+# | a layer, `if` or LSTM is slow | `vmap` cannot run it | [vmap](#vmap) |
+# | dtype, device, float32 | data and start differ | [dtype](#dtype) |
+# | `loo` or `compare` fails | no pointwise likelihood | [loo](#loo) |
+# | KeyboardInterrupt, a time limit | | [interrupted](#interrupted) |
+# | a checkpoint does not resume | something changed | [resuming](#resuming) |
+# | a learning coefficient is negative | the chain has left the minimum downwards, or not arrived | [learning-coefficient](#learning-coefficient) |
+#
+# Everything below happens to one regression, of 1,000 examples and minibatches of ten.
+# `run` samples and prints the labels of the warnings.
+
+# %%
+import re
+import warnings
+
+import torch
+
+from sgmc import NUTS, SGHMC, NamedPosterior, sample, tune
+from sgmc.kernels import HMC
+from sgmc.posteriors import LinearRegression
+from sgmc.tuning import adapt, find_mode
+
+generator = torch.Generator().manual_seed(0)
+x = torch.randn(1000, 3, generator=generator)
+y = x @ torch.tensor([1.0, -1.0, 0.5]) + torch.randn(1000, generator=generator)
+regression = LinearRegression(x, y, batch_size=10)
+start = torch.zeros(20, 3)
+
+
+def run(*arguments, **settings):
+    with warnings.catch_warnings(record=True, action="always") as said:
+        draws = sample(*arguments, **settings)
+    labels = [re.findall(r"\[([a-z-]+): see", str(each.message)) for each in said]
+    print(labels or "no warning")
+    return draws
+
+
+def width(draws):  # measured in exact standard deviations
+    exact = torch.linalg.inv(x.mT @ x + torch.eye(3)).diagonal().sqrt()
+    return float((draws.samples.std((0, 1)) / exact).mean())
+
+
+# %% tags=["hide-input"]
+from booklib.page.claims import at_least, check, near
+from booklib.page.play import play
+
+play()  # a claim that fails now shows ✗, and the page goes on
+
+# %% [markdown]
+# (too-wide)=
+# ## The samples are too wide
+#
+# ```{index} ! samples too wide, ! temperature too high
+# ```
+#
+# *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
+# Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended.
+# *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or `noise_estimate=OnlineNoise()` with more friction.
+# *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer.
+
+# %%
+wide = run(SGHMC(step_size=0.01, friction=50.0), regression, start, 200, warm_up=100)
+print(width(wide) > 2)
+
+mode = find_mode(regression, start[:1])
+kernel, begin = tune(regression, mode)
+right = run(kernel, regression, begin, 40, warm_up=5)
+print(width(right) < 1.1)
+
+# %% tags=["hide-input"]
+check("too-wide", width(wide), at_least(2.0))
+check("tuned-width", width(right), near(1.0, 0.1))
+
+# %% [markdown]
+# The first is {c}`too-wide` times as wide as the exact posterior, the tuned one {c}`tuned-width`.
+#
+# (all-alike)=
+# ## All samples predict the same
+#
+# ```{index} ! all samples predict the same, ! no variability, ! cold posterior
+# ```
+#
+# *Why.* Either the samples are of another density: a temperature of $1/N$ suits libraries that take the *mean* of the log posterior, but `sgmc` takes the sum, so that $1/N$ is applied twice.
+# Or they are samples of one moment: without `thinning`, neighbours are one step apart.
+# Or they never left the optimiser's solution, for want of steps or of noise.
+# *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains in different places.
+# *Check.* Predictions must differ within a chain as much as between chains: {func}`~sgmc.predictions.function_space_rhat` near 1.
+
+# %%
+exact_gradients = LinearRegression(x, y)  # batch_size=None: all the data
+length = dict(warm_up=200, thinning=20)
+of_mean = SGHMC(step_size=0.005, friction=30.0, temperature=1 / 1000)
+of_sum = SGHMC(step_size=0.005, friction=30.0)
+alike = run(of_mean, exact_gradients, mode.repeat(20, 1), 100, **length)
+apart = run(of_sum, exact_gradients, mode.repeat(20, 1), 100, **length)
+print(width(alike) < 0.1, width(apart) > 0.9)
+
+# %% tags=["hide-input"]
+check("alike", width(alike), near(1000**-0.5, 0.01))
+check("apart", width(apart), near(1.0, 0.1))
+
+# %% [markdown]
+# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, with all chains in agreement and no warning: no check of a sampler can know which temperature you want.
+#
+# (too-narrow)=
+# ## The samples are too narrow
+#
+# ```{index} ! samples too narrow, ! too certain
+# ```
+#
+# *Why.* A short run that started at a mode has not spread yet.
+# Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
+# *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()`.
+# *Check.* Start twenty chains wider than you expect the posterior; they must meet.
+#
+# (chains-disagree)=
+# ## R̂ is large, or the effective sample size small
+#
+# ```{index} ! R-hat large, ! chains do not agree, ! effective sample size small
+# ```
+#
+# *Why.* The run is short, some directions are far longer than others, or there are several modes.
+# Weights of a network may be exchanged without a change of the function, so *their* R̂ is always large and means little.
+# *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)` instead.
+# *Check.* R̂ below 1.01 of what you report, and 400 effective samples.
+#
+# (labels-switch)=
+# ## The labels switch
+#
+# ```{index} ! label switching, ! mixture components
+# ```
+#
+# *Why.* Exchanging two components leaves the density as it is, so each chain has its own names for them.
+# *The line.* Order them: sample the lowest mean and the positive gap to the next.
+
+# %%
+from torch.distributions import Normal, constraints
+
+two = torch.cat([torch.randn(50, generator=generator) + m for m in (-2, 2)])
+
+
+def log_prior(p):
+    return sum(Normal(0, 3).log_prob(each).sum() for each in p.values())
+
+
+def of_means(p, y):
+    return Normal(p["means"], 1).log_prob(y[:, None]).logsumexp(-1)
+
+
+def of_gap(p, y):
+    return of_means({"means": torch.stack([p["low"], p["low"] + p["gap"]])}, y)
+
+
+unordered = NamedPosterior({"means": (2,)}, log_prior, of_means, (two,))
+positive = {"gap": constraints.positive}
+ordered = NamedPosterior({"low": (), "gap": ()}, log_prior, of_gap, (two,), positive)
+for posterior in (unordered, ordered):
+    nuts, place = adapt(NUTS(0.1), posterior, torch.tensor([[-2.0, 2], [2, -2]]), 100)
+    run(nuts, posterior, place, 200)
+
+# %% [markdown]
+# (diverges)=
+# ## It diverges: NaN or infinity
+#
+# ```{index} ! diverges, ! NaN, ! DivergenceError, ! loss is NaN
+# ```
+#
+# *Why.* The step is beyond the stability limit $2/\sqrt{\text{curvature}}$; for SGD's users: the learning rate is $\varepsilon^2$, and belongs to the *sum* of the loss, so a rate of 0.2 becomes $0.2/N$.
+# Or the density grows outwards: a wrong sign, or no prior.
+# *The line.* Divide `step_size` by ten, then `tune`.
+# *Check.* The error has the samples before, `error.draws`; they show which chain went first.
+
+# %%
+from sgmc.door.sampling import DivergenceError
+
+try:
+    run(SGHMC(step_size=0.1, friction=10.0), regression, start, 200)
+except DivergenceError as error:
+    print("diverged, and kept", len(error.draws) > 0)
+tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, **length)
+
+# %% [markdown]
+# (outside)=
+# ## Samples outside of the support
+#
+# *Why.* A scale or a rate is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails on the way, which NUTS counts as a rejection.
+# *The line.* Name the support, `NamedPosterior(..., supports={"scale": constraints.positive})`, which samples its logarithm; `jitter * torch.eye(n)` for a covariance.
+# *Check.* The warning is gone, and no sample lies at a border.
+#
+# (never-moves)=
+# ## A chain never moves
+#
+# ```{index} ! acceptance rate zero, ! chain is stuck
+# ```
+#
+# *Why.* HMC and NUTS reject where the step is too long; one chain alone stays where its start is far out.
+# *The line.* `adapt` finds the step; start that chain elsewhere, as at `find_mode(posterior, start)`.
+# *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
+
+# %%
+run(HMC(step_size=1.0, num_steps=10), regression, start, 100)
+nuts, place = adapt(NUTS(step_size=1.0), regression, start, 100)
+moved = run(nuts, regression, place, 100)
+print(moved.statistics["acceptance"].mean(0).min() > 0.5)
+
+# %% [markdown]
+# (divergences)=
+# ## Divergent transitions
+#
+# *Why.* Where a scale is small the density is a narrow neck, as in a hierarchy with few examples a group.
+# *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
+# *Check.* No divergences, and the same answer at 0.99. {doc}`/book/practice/recipes` has both forms.
+#
+# (slow)=
+# ## NUTS is slow, or tuning is
+#
+# ```{index} ! NUTS is slow, ! max_depth, ! maximum tree depth
+# ```
+#
+# *Why.* Too short a step makes trees reach `max_depth`; parameters of very different scales need the step of the narrowest; small minibatches need more steps for a sample, in proportion to $V$.
+# *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
+# A model that stands in Stan, PyMC or NumPyro already is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
+# *Check.* `draws.statistics["depth"]` stays below 7.
+
+# %%
+run(NUTS(step_size=0.0005, max_depth=3), regression, place, 50, seed=1)
+deep = run(nuts, regression, place, 50, seed=1)
+print(deep.statistics["depth"].max() < 7)
+
+# %% [markdown]
+# (underconfident)=
+# ## Underconfident, or the calibration error grows
+#
+# ```{index} ! underconfident, ! calibration error, ! overconfident
+# ```
+#
+# *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
+# Few epochs look the same.
+# *The line.* A quarter of the rate with four times the steps; then temperature scaling on held-out examples; then a lower `temperature`.
+# *Check.* Log loss and calibration error on other examples, before and after: {doc}`/book/practice/recipes_networks` has their measured size.
+#
+# (sum-or-mean)=
+# ## The sum or the mean of the loss: scaling the learning rate and the noise with N
+#
+# ```{index} ! scale of the learning rate with N, ! N/n, ! noise of SGLD, ! weight decay and prior
+# ```
+#
+# *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, which samples as if there were one example.
+# The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; and weight decay $\lambda$ of a mean loss is the prior variance $1/(N\lambda)$.
+# *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
+# *Check.* Half the batch size must not change the answer.
+
+
+# %%
+def log_likelihood(p, x, y):
+    return Normal(x @ p["slope"], 1).log_prob(y)
+
+
+try:
+    averaged = lambda *given: log_likelihood(*given).mean()
+    NamedPosterior({"slope": (3,)}, log_prior, averaged, (x, y))
+except ValueError as error:
+    print(str(error)[:58])
+summed = NamedPosterior({"slope": (3,)}, log_prior, log_likelihood, (x, y))
+
+# %% [markdown]
+# (memory)=
+# ## Out of memory
+#
+# ```{index} ! out of memory, ! CUDA out of memory, ! many samples of a large network
+# ```
+#
+# *Why.* Memory holds chains × samples × weights numbers, and each chain its own minibatch.
+# *The line.* Thin while it runs (`thinning=50`), keep predictions in place of weights (`collect`), take fewer chains or a smaller `batch_size`, freeze layers by `requires_grad_(False)`, and put data on disk (`to_disk`, `from_disk`). A full noise estimate becomes `OnlineNoise("diagonal")`.
+# *Check.* `draws.samples.numel()`.
+
+# %%
+x_new = torch.randn(5, 3, generator=generator)
+few = run(
+    nuts,
+    regression,
+    place,
+    50,
+    thinning=2,
+    collect=lambda position: position @ x_new.mT,
+)
+print(few.samples.shape)  # (samples, chains, predictions)
+
+# %% [markdown]
+# (no-mode)=
+# ## No mode, or a flat direction
+#
+# *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units (a year beside a share) hide the small ones.
+# *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
+# *Check.* The warning is gone; `half_step` sees no difference.
+#
+# (vmap)=
+# ## A layer that `vmap` cannot run
+#
+# ```{index} ! LSTM, ! vmap, ! batch normalisation
+# ```
+#
+# *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run one after another: right, but slow.
+# *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
+# Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
+# {doc}`/book/practice/my_data` goes through layers and targets.
+#
+# (dtype)=
+# ## dtype, device, and float32
+#
+# ```{index} ! dtype, ! expected all tensors to be on the same device, ! float32, ! GPU
+# ```
+#
+# *Why.* Data and start must share type and device; energies above some 10⁶ are rounded in float32, so that chance decides about proposals.
+# *The line.* `start.to(x)`; on a GPU move module, data and start before the posterior is made.
+
+# %%
+double = LinearRegression(x.double(), y.double(), batch_size=10)
+try:
+    sample(kernel, double, start, 5)
+except ValueError as error:
+    print(str(error)[-54:])
+run(nuts, double, start.to(double.data[0]), 50)
+
+# %% [markdown]
+# (loo)=
+# ## `loo` or `compare` fails
+#
+# ```{index} ! loo, ! log likelihood, ! WAIC
+# ```
+#
+# *Why.* ArviZ needs the log-likelihood of each example; a potential written as one energy has none, and samples of another temperature are not the posterior's.
+# *The line.* `draws.to_arviz(posterior=posterior)` with a posterior that knows its examples; in Pyro `plate("data", N, subsample_size=n)`; a `Likelihood` of yours says its `log_constant`.
+# *Check.* `arviz.loo(...)` reports no Pareto $k$ above 0.7.
+#
+# (interrupted)=
+# ## Interrupted: KeyboardInterrupt, a time limit
+#
+# Ctrl-C ends a run after its present step and returns the samples so far, with `draws.complete` false.
+# `tune` and a second Ctrl-C raise KeyboardInterrupt.
+# With `checkpoint=Checkpoint("run.pt")` the same call goes on later, to the samples of an uninterrupted run.
+#
+# (resuming)=
+# ## A checkpoint does not resume
+#
+# ```{index} ! resume, ! checkpoint belongs to another run
+# ```
+#
+# *Why.* A checkpoint belongs to one kernel, potential, seed and start, and names what changed. A full disk or another version of PyTorch is only a warning.
+# *The line.* Give the old setting back; a larger `num_samples` is allowed; else another file.
+
+# %%
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sgmc.checkpoints import Checkpoint, CheckpointError
+
+with TemporaryDirectory() as folder:
+    file = Checkpoint(Path(folder) / "run.pt")
+    run(nuts, regression, place, 20, checkpoint=file)
+    try:
+        run(nuts, regression, place, 20, checkpoint=file, seed=1)
+    except CheckpointError as error:
+        print(re.findall("with another (.*?);", str(error)))
+    print(len(run(nuts, regression, place, 30, checkpoint=file)))
+
+# %% [markdown]
+# (learning-coefficient)=
+# ## A local learning coefficient is negative, or depends on the step size
+#
+# *Why.* The estimate $n\beta\,(\operatorname{E}[L(\theta)] - L(\theta^*))$ is negative where $\theta^*$ was no minimum and chains descend.
+# Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it.
+# *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
+# *Check.* Half the step for twice the time gives the same number.
+#
+# To remember: a warning speaks of the samples, not of the program; change one line, run again, and look whether *it* is gone.
