@@ -39,14 +39,25 @@ def parsed(root: Path = ROOT) -> Iterator[tuple[str, ast.Module]]:
 
 def errors(root: Path = ROOT) -> list[Message]:
     """List the errors that the package raises with a sentence of its own."""
-    return [
-        Message(file, ast.unparse(node.exc.func), text)
+    made = [
+        (file, call)
         for file, tree in parsed(root)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
-        for text in [" ".join(words(part) for part in node.exc.args[:1])]
-        if len(re.findall(r"[a-z]{2,}", text)) > 2
+        if isinstance(node, ast.Raise | ast.Return)
+        for call in [node.exc if isinstance(node, ast.Raise) else node.value]
+        if isinstance(call, ast.Call)
     ]
+    found = [
+        # a run makes its DivergenceError by the method divergence
+        Message(
+            file,
+            ast.unparse(call.func).replace("self.divergence", "DivergenceError"),
+            words(call.args[0]),
+        )
+        for file, call in made
+        if call.args and re.search("Error$|divergence$", ast.unparse(call.func))
+    ]
+    return [each for each in found if len(re.findall(r"[a-z]{2,}", each.text)) > 2]
 
 
 def labels(root: Path = ROOT) -> set[str]:
@@ -74,7 +85,7 @@ def page(root: Path = ROOT) -> str:
         module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         lines += ["", f"## `{module}`", ""]
         lines += [
-            f"* `{each.kind.rpartition('.')[2]}`: {_plain(each.text)}"
+            f"* `{each.kind}`: {_plain(each.text)}"
             for each in found
             if each.file == file
         ]
