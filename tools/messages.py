@@ -60,15 +60,15 @@ def errors(root: Path = ROOT) -> list[Message]:
     return [each for each in found if len(re.findall(r"[a-z]{2,}", each.text)) > 2]
 
 
-def labels(root: Path = ROOT) -> set[str]:
-    """Collect the labels in which texts of the package end."""
-    ends = (
-        LABEL.search(words(node))
+def warned(root: Path = ROOT) -> set[str]:
+    """Collect the texts of the package that end in a label: what it warns of."""
+    texts = {
+        words(node)
         for _, tree in parsed(root)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant | ast.JoinedStr)
-    )
-    return {end[1] for end in ends if end}
+    }
+    return {text for text in texts if LABEL.search(text)}
 
 
 def page(root: Path = ROOT) -> str:

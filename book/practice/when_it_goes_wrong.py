@@ -9,11 +9,11 @@
 # # When it goes wrong
 #
 # ```{div} page-head
-# Level: first course · Reading: about 14 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 24 minutes · Running: about 20 seconds
 # ```
 #
 # Look for what you see; each section says why, which line to change, and how to check that it helped.
-# A warning of the package ends in the label of its section, as in `[too-wide: see "When it goes wrong" in the book]`; errors say their remedy themselves, and {doc}`/book/appendix/messages` lists them all.
+# A warning ends in the label of its section, as in `[too-wide: see "When it goes wrong" in the book]`; errors say their remedy themselves ({doc}`/book/appendix/messages`).
 #
 # | you see | most often because | section |
 # | --- | --- | --- |
@@ -38,8 +38,7 @@
 # | a checkpoint does not resume | something changed | [resuming](#resuming) |
 # | a learning coefficient is negative | the chain has left the minimum downwards, or not arrived | [learning-coefficient](#learning-coefficient) |
 #
-# Everything below happens to one regression, of 1,000 examples and minibatches of ten.
-# `run` samples and prints the labels of the warnings.
+# Everything below happens to one regression; `run` samples and prints the labels of the warnings.
 
 # %%
 import re
@@ -47,7 +46,8 @@ import warnings
 
 import torch
 
-from sgmc import NUTS, SGHMC, NamedPosterior, sample, tune
+import sgmc
+from sgmc import NUTS, SGHMC, NamedPosterior, tune
 from sgmc.kernels import HMC
 from sgmc.posteriors import LinearRegression
 from sgmc.tuning import adapt, find_mode
@@ -61,9 +61,9 @@ start = torch.zeros(20, 3)
 
 def run(*arguments, **settings):
     with warnings.catch_warnings(record=True, action="always") as said:
-        draws = sample(*arguments, **settings)
-    labels = [re.findall(r"\[([a-z-]+): see", str(each.message)) for each in said]
-    print(labels or "no warning")
+        draws = sgmc.sample(*arguments, **settings)
+    text = " ".join(str(each.message) for each in said)
+    print(re.findall(r"\[([a-z-]+): see", text) or "no warning")
     return draws
 
 
@@ -104,7 +104,7 @@ check("too-wide", width(wide), at_least(2.0))
 check("tuned-width", width(right), near(1.0, 0.1))
 
 # %% [markdown]
-# The first is {c}`too-wide` times as wide as the exact posterior, the tuned one {c}`tuned-width`.
+# The first is {c}`too-wide` times as wide as the posterior, the tuned one {c}`tuned-width`.
 #
 # (all-alike)=
 # ## All samples predict the same
@@ -114,7 +114,7 @@ check("tuned-width", width(right), near(1.0, 0.1))
 #
 # *Why.* Either the samples are of another density: a temperature of $1/N$ suits libraries that take the *mean* of the log posterior, but `sgmc` takes the sum, so that $1/N$ is applied twice.
 # Or they are samples of one moment: without `thinning`, neighbours are one step apart.
-# Or they never left the optimiser's solution, for want of steps or of noise.
+# Or they never left the optimiser's solution.
 # *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains in different places.
 # *Check.* Predictions must differ within a chain as much as between chains: {func}`~sgmc.predictions.function_space_rhat` near 1.
 
@@ -132,7 +132,7 @@ check("alike", width(alike), near(1000**-0.5, 0.01))
 check("apart", width(apart), near(1.0, 0.1))
 
 # %% [markdown]
-# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, with all chains in agreement and no warning: no check of a sampler can know which temperature you want.
+# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning: no check knows which temperature you want.
 #
 # (too-narrow)=
 # ## The samples are too narrow
@@ -143,7 +143,7 @@ check("apart", width(apart), near(1.0, 0.1))
 # *Why.* A short run that started at a mode has not spread yet.
 # Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
 # *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()`.
-# *Check.* Start twenty chains wider than you expect the posterior; they must meet.
+# *Check.* Chains that start wider than the posterior must meet.
 #
 # (chains-disagree)=
 # ## R̂ is large, or the effective sample size small
@@ -152,7 +152,7 @@ check("apart", width(apart), near(1.0, 0.1))
 # ```
 #
 # *Why.* The run is short, some directions are far longer than others, or there are several modes.
-# Weights of a network may be exchanged without a change of the function, so *their* R̂ is always large and means little.
+# Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
 # *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)` instead.
 # *Check.* R̂ below 1.01 of what you report, and 400 effective samples.
 #
@@ -200,7 +200,7 @@ for posterior in (unordered, ordered):
 # *Why.* The step is beyond the stability limit $2/\sqrt{\text{curvature}}$; for SGD's users: the learning rate is $\varepsilon^2$, and belongs to the *sum* of the loss, so a rate of 0.2 becomes $0.2/N$.
 # Or the density grows outwards: a wrong sign, or no prior.
 # *The line.* Divide `step_size` by ten, then `tune`.
-# *Check.* The error has the samples before, `error.draws`; they show which chain went first.
+# *Check.* `error.draws` has the samples before, and shows which chain went first.
 
 # %%
 from sgmc.door.sampling import DivergenceError
@@ -217,7 +217,7 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 #
 # *Why.* A scale or a rate is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails on the way, which NUTS counts as a rejection.
 # *The line.* Name the support, `NamedPosterior(..., supports={"scale": constraints.positive})`, which samples its logarithm; `jitter * torch.eye(n)` for a covariance.
-# *Check.* The warning is gone, and no sample lies at a border.
+# *Check.* The warning is gone.
 #
 # (never-moves)=
 # ## A chain never moves
@@ -225,7 +225,7 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # ```{index} ! acceptance rate zero, ! chain is stuck
 # ```
 #
-# *Why.* HMC and NUTS reject where the step is too long; one chain alone stays where its start is far out.
+# *Why.* HMC and NUTS reject where the step is too long; one chain alone where its start is far out.
 # *The line.* `adapt` finds the step; start that chain elsewhere, as at `find_mode(posterior, start)`.
 # *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
 
@@ -251,7 +251,7 @@ print(moved.statistics["acceptance"].mean(0).min() > 0.5)
 #
 # *Why.* Too short a step makes trees reach `max_depth`; parameters of very different scales need the step of the narrowest; small minibatches need more steps for a sample, in proportion to $V$.
 # *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
-# A model that stands in Stan, PyMC or NumPyro already is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
+# A model in Stan, PyMC or NumPyro is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
 # *Check.* `draws.statistics["depth"]` stays below 7.
 
 # %%
@@ -269,7 +269,7 @@ print(deep.statistics["depth"].max() < 7)
 # *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
 # Few epochs look the same.
 # *The line.* A quarter of the rate with four times the steps; then temperature scaling on held-out examples; then a lower `temperature`.
-# *Check.* Log loss and calibration error on other examples, before and after: {doc}`/book/practice/recipes_networks` has their measured size.
+# *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
 #
 # (sum-or-mean)=
 # ## The sum or the mean of the loss: scaling the learning rate and the noise with N
@@ -277,7 +277,7 @@ print(deep.statistics["depth"].max() < 7)
 # ```{index} ! scale of the learning rate with N, ! N/n, ! noise of SGLD, ! weight decay and prior
 # ```
 #
-# *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, which samples as if there were one example.
+# *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
 # The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; and weight decay $\lambda$ of a mean loss is the prior variance $1/(N\lambda)$.
 # *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
 # *Check.* Half the batch size must not change the answer.
@@ -292,7 +292,7 @@ try:
     averaged = lambda *given: log_likelihood(*given).mean()
     NamedPosterior({"slope": (3,)}, log_prior, averaged, (x, y))
 except ValueError as error:
-    print(str(error)[:58])
+    print(str(error).partition(",")[0])
 summed = NamedPosterior({"slope": (3,)}, log_prior, log_likelihood, (x, y))
 
 # %% [markdown]
@@ -324,7 +324,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 #
 # *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units (a year beside a share) hide the small ones.
 # *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
-# *Check.* The warning is gone; `half_step` sees no difference.
+# *Check.* `half_step` sees no difference.
 #
 # (vmap)=
 # ## A layer that `vmap` cannot run
@@ -335,7 +335,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run one after another: right, but slow.
 # *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
 # Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
-# {doc}`/book/practice/my_data` goes through layers and targets.
+# {doc}`/book/practice/my_data` has other layers.
 #
 # (dtype)=
 # ## dtype, device, and float32
@@ -349,10 +349,10 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # %%
 double = LinearRegression(x.double(), y.double(), batch_size=10)
 try:
-    sample(kernel, double, start, 5)
+    sgmc.sample(kernel, double, start, 5)
 except ValueError as error:
-    print(str(error)[-54:])
-run(nuts, double, start.to(double.data[0]), 50)
+    print(str(error).partition(". ")[2])
+same_type = run(nuts, double, start.to(double.data[0]), 50)
 
 # %% [markdown]
 # (loo)=
@@ -405,4 +405,4 @@ with TemporaryDirectory() as folder:
 # *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
 # *Check.* Half the step for twice the time gives the same number.
 #
-# To remember: a warning speaks of the samples, not of the program; change one line, run again, and look whether *it* is gone.
+# To remember: change one line, run again, and look whether *that* warning is gone.

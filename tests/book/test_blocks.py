@@ -19,7 +19,7 @@ from tests.book.test_readme import README
 from tests.book.test_visible_code import visible
 from tools import book
 
-PAGES = ()
+PAGES = ("when_it_goes_wrong",)
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
