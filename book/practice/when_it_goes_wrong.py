@@ -233,7 +233,15 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 run(HMC(step_size=1.0, num_steps=10), regression, start, 100)
 nuts, place = adapt(NUTS(step_size=1.0), regression, start, 100)
 moved = run(nuts, regression, place, 100)
-print(moved.statistics["acceptance"].mean(0).min() > 0.5)
+print(bool(moved.statistics["acceptance"].mean(0).min() > 0.5))
+
+# %% tags=["hide-input"]
+check(
+    "acceptance",
+    moved.statistics["acceptance"].mean(),
+    at_least(0.6),
+    says="The acceptance after adapt",
+)
 
 # %% [markdown]
 # (divergences)=
@@ -257,7 +265,7 @@ print(moved.statistics["acceptance"].mean(0).min() > 0.5)
 # %%
 run(NUTS(step_size=0.0005, max_depth=3), regression, place, 50, seed=1)
 deep = run(nuts, regression, place, 50, seed=1)
-print(deep.statistics["depth"].max() < 7)
+print(bool(deep.statistics["depth"].max() < 7))
 
 # %% [markdown]
 # (underconfident)=

@@ -18,6 +18,7 @@ PAGES = (
     "settings",
     "sgnuts_measured",
     "sources",
+    "when_it_goes_wrong",
 )  # of a form of their own
 TEXT = "\n".join(
     path.read_text()
