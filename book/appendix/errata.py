@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 115 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 114 minutes · Running: about 20 seconds
 # ```
 #
 # Where the paper, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.

@@ -129,6 +129,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "torch.outer(push, push)",
         "0.2 * torch.outer(push, push)",
     ),
+    "cifar": (
+        {"bias"},
+        "6 * loss",
+        "len(batch) * loss",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
