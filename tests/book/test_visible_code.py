@@ -134,6 +134,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "6 * loss",
         "len(batch) * loss",
     ),
+    "variational": (
+        {"shrunk"},
+        "precision = share * h + prior",
+        "precision = h + prior",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
