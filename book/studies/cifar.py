@@ -137,14 +137,13 @@ show_table(
 )
 
 # %% tags=["hide-input"]
-star = {True: " *", False: ""}
 show_table(
     ["question", "error, points [95 %]", "log loss [95 %]"],
     [
         [
             question,
             *(
-                f"{gaps[f'{question}: {score}']}{star[gaps[f'{question}: {score}'].decided]}"
+                gaps[f"{question}: {score}"].starred()
                 for score in ("error", "log_loss")
             ),
         ]

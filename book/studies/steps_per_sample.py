@@ -159,16 +159,12 @@ gaps = family(
 )
 
 # %% tags=["hide-input"]
-star = {True: " *", False: ""}
 show_table(
     ["average, less that of m = 1", "error, points [95 %]", "log loss [95 %]"],
     [
         [
             name,
-            *(
-                f"{gaps[f'{name}: {score}']}{star[gaps[f'{name}: {score}'].decided]}"
-                for score in ("error", "log_loss")
-            ),
+            *(gaps[f"{name}: {score}"].starred() for score in ("error", "log_loss")),
         ]
         for name in others
     ],
@@ -222,9 +218,9 @@ show_table(
         [
             name,
             f"{PUBLISHED[int(name[4])][0] - PUBLISHED[1][0]:+.1f}".replace("-", "−"),
-            f"{early[name]}{star[early[name].decided]}",
+            early[name].starred(),
             f"{PUBLISHED[int(name[4])][1] - PUBLISHED[1][1]:+.1f}".replace("-", "−"),
-            f"{late[name]}{star[late[name].decided]}",
+            late[name].starred(),
         ]
         for name in readings
     ],
@@ -343,7 +339,7 @@ show_table(
     [
         [
             name,
-            f"{found}{star[found.decided]}",
+            found.starred(),
             f"{(correct(a) > correct(b)).sum()} of {found.num_seeds}",
         ]
         for (name, found), (a, b) in zip(equal.items(), pairs, strict=True)

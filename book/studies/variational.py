@@ -179,7 +179,6 @@ check("reported", errors(theirs, "all").mean(), kind="stored", digits=2)
 # The report's claim is that SGHMC is better over many epochs, with its own bound (Rényi's, with $\alpha = 0.01$ and two draws). The ordinary bound and drawn outputs are our questions; all six comparisons are one family.
 
 # %% tags=["hide-input"]
-star = {True: " *", False: ""}
 show_table(
     ["80 rounds", "error, %", "less SGHMC [95 %]", "log loss, less SGHMC", "seconds"],
     [
@@ -187,9 +186,7 @@ show_table(
             method,
             ours.cell(f"{method}, 80 rounds", "scores.error", 100),
             *(
-                f"{late[f'{method}: {score}']}{star[late[f'{method}: {score}'].decided]}"
-                if method in FITS
-                else ""
+                late[f"{method}: {score}"].starred() if method in FITS else ""
                 for score in ("error", "log_loss")
             ),
             f"{ours(f'{method}, 80 rounds', 'processor_seconds').mean():.0f}",

@@ -58,6 +58,15 @@ class Gap:
         )
         return f"{mean} [{low}, {high}]"
 
+    def starred(self) -> str:
+        """Write the difference and its interval, with a star if it is decided.
+
+        Example:
+            >>> Gap(-0.5362, -0.9033, -0.1691, 0.01, 5, decided=True).starred()
+            '−0.54 [−0.90, −0.17] *'
+        """
+        return f"{self} *" if self.decided else str(self)
+
     def parts(self, margin: float | None = None) -> dict[str, str]:
         """Write the parts that a sentence may name: the mean, the verdict, and the
         number of seeds that would decide a difference as large as a margin.

@@ -131,8 +131,8 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
     ),
     "cifar": (
         {"bias"},
-        "6 * loss",
-        "len(batch) * loss",
+        "combinations(range(6), n)",
+        "combinations(range(6), 6)",
     ),
     "variational": (
         {"shrunk"},
