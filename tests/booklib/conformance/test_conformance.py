@@ -37,6 +37,13 @@ def test_every_stored_cell_has_the_law_that_was_read_from_the_code(library):
         assert not verdict.of_code > LIMIT, (cell, verdict)
 
 
+@pytest.mark.parametrize("library", [name for name in STORED if name != "sgmc"])
+def test_the_page_names_the_version_that_was_run(library):
+    page = (RESULTS.parent / "practice" / "which_library.py").read_text()
+    found = read_result(RESULTS / f"conformance_{library}.json")
+    assert f"# * **{found['library']} {found['version']}**" in page
+
+
 def test_cells_that_exist_have_a_number():
     """At least four in five of each library's cells; the others have a reason."""
     for library in STORED:
