@@ -21,7 +21,6 @@ NO_NOTEBOOK = {
     "book/appendix/claims",
     "book/appendix/execution_status",
     "book/appendix/sandbox",
-    "book/appendix/live_lab",
 }
 PAGES = [
     page

@@ -39,7 +39,7 @@ THREADS = {
     "henripal/sgld #1": ("weight decay prior", [WRONG, "practice/recipes_networks"]),
     "automl/pybnn #4": (
         "friction learning rate alpha",
-        ["tutorial/sghmc", "appendix/glossary", "appendix/notation"],
+        ["tutorial/sghmc", "appendix/glossary"],
     ),
     "TurboFreeze/sghmc #2": (
         "SGHMC noise estimate friction",

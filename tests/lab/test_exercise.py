@@ -1,5 +1,5 @@
-"""The algorithm that the chapter on the lab adds as an exercise: its script is that of
-the page, and equals the package.
+"""The algorithm that the lab's README adds as an example: its script equals the
+package.
 """
 
 import re
@@ -16,7 +16,7 @@ from tests.lab import node
 from tests.lab.pages import ROOT
 from tests.lab.test_package import POTENTIALS, Recorded, Stream
 
-PAGE = (ROOT / "book" / "appendix" / "live_lab.md").read_text()
+PAGE = (ROOT / "lab" / "README.md").read_text()
 SETTINGS = {
     "step_size": 0.1,
     "friction": 1.0,
