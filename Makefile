@@ -30,7 +30,7 @@ of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py
 
-.PHONY: book chapter pdf epub figures notebooks lab quick test units arviz sync style types check clean assignments grade marking importable
+.PHONY: book chapter pdf epub figures notebooks lab quick test units blocks arviz sync style types check clean assignments grade marking importable
 
 book: $(ready)
 	$(python) tools/book.py build $(if $(STRICT),--strict)
@@ -72,6 +72,10 @@ units: $(complete)
 # The core of the package, in less than a minute: the samplers against their exact laws, and what carries them.
 quick: $(ready)
 	$(pytest) -m "not slow" $(of_the_core)
+
+# What pages show of other libraries, each block in an environment of its library; the results are stored.
+blocks: $(complete)
+	$(python) -m tools.blocks
 
 # The way to ArviZ, by its newer version.
 arviz: $(complete) $(newer_arviz)

@@ -3,8 +3,9 @@
 The visible cells of a page of *Practice* are one script, and so is each python block
 of the README: it runs in an empty folder, with the wheel of `sgmc` and what
 requirements.txt installs, and without the checkout. A page is added by its name in
-PAGES once its visible cells import nothing else. Blocks of other libraries are in
-test_other_blocks.py.
+PAGES once its visible cells import nothing else.
+
+Blocks of other libraries are run by make blocks; here each has a stored result.
 """
 
 import os
@@ -15,9 +16,10 @@ import sysconfig
 
 import pytest
 
+from booklib.runs.results import read_result
 from tests.book.test_readme import README
 from tests.book.test_visible_code import visible
-from tools import book
+from tools import blocks, book
 
 PAGES = ("when_it_goes_wrong",)
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -70,3 +72,52 @@ def test_the_visible_cells_of_a_page_run_from_the_wheel(page, run_alone):
 @pytest.mark.parametrize("block", range(len(BLOCKS)))
 def test_a_block_of_the_readme_runs_from_the_wheel(block, run_alone):
     run_alone(BLOCKS[block])
+
+
+def test_each_block_of_another_library_ran_as_it_stands():
+    stored = read_result(blocks.STORED)["blocks"]
+    found = blocks.blocks()
+    missing = [
+        name
+        for name, block in found.items()
+        if stored.get(name, {}).get("hash") != block.hash
+    ]
+    assert not missing, "run make blocks"
+    assert all(stored[name]["output"] for name in found), "a block shows its result"
+
+
+PAGE = """# %% [markdown]
+# ```{code-block} python
+# :name: block-numpyro-NAME
+# # a comment
+# print(1)
+#
+# print(2)
+# ```
+#
+# ```{code-block} python
+# :caption: Not run here: it needs a compiler.
+# :name: block-numpyro-other
+#
+# print(3)
+# ```
+"""
+
+
+def test_blocks_are_found_by_name_unless_they_are_marked_as_not_run(tmp_path):
+    (tmp_path / "page.py").write_text(PAGE)
+    code = "# a comment\nprint(1)\n\nprint(2)\n"
+    found = blocks.blocks(tmp_path)
+    assert found == {"block-numpyro-NAME": ("numpyro", code)}
+    assert found["block-numpyro-NAME"].hash != blocks.Block("pymc", code).hash
+
+
+def test_a_block_of_an_unknown_library_or_with_a_name_twice_is_an_error(tmp_path):
+    (tmp_path / "page.py").write_text(PAGE.replace("numpyro-NAME", "nothing-x"))
+    with pytest.raises(ValueError, match=r"block-nothing-x.*numpyro"):
+        blocks.blocks(tmp_path)
+    for name in "one.py", "two.py":
+        (tmp_path / name).write_text(PAGE)
+    (tmp_path / "page.py").unlink()
+    with pytest.raises(ValueError, match="block-numpyro-NAME"):
+        blocks.blocks(tmp_path)

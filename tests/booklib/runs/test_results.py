@@ -25,6 +25,7 @@ from booklib.scores.prediction import (
 )
 
 OTHERS = {  # results whose name does not give the command
+    "blocks": "-m tools.blocks",
     "recommender_1m": "-m benchmarks.recommender",
     "speed_of_libraries": "-m conformance speed",
 }
