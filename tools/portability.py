@@ -72,7 +72,6 @@ DATA = {
     "errata": (0,),
     "constant_sgd": (0, 1),
     "langevin": (0, 1),
-    "few_samples": (0,),
     "neighbours": (0, 2, 3),
     "neighbours_on_networks": (0,),
 }

@@ -480,23 +480,6 @@ for problem, content in read_result(RESULTS / "fidelity.json")["problems"].items
     show_chosen(problem, content["methods"])
 
 # %% [markdown]
-# Few networks in place of many ({doc}`/book/practice/few_samples`): what learns from the networks of one chain has a learning rate that was chosen.
-
-# %% tags=["hide-input"]
-few = read_result(RESULTS / "few.json")
-show_chosen(
-    "few",
-    {
-        name: {
-            "settings": {"rate": learnt["rate"]},
-            "tuning": learnt["tried"],
-            "runs": few["runs"],
-        }
-        for name, learnt in few["tuning"].items()
-    },
-)
-
-# %% [markdown]
 # What networks do not know ({doc}`/book/studies/uncertainty`) looks at the networks of the experiment `mnist`, with its settings:
 
 # %% tags=["hide-input"]

@@ -114,7 +114,7 @@ SEE = {
     "the recommender": "practice/recommender",
     "any model": "practice/any_model",
     "many machines": "practice/many_machines",
-    "few samples": "practice/few_samples",
+    "few samples": "practice/recipes_networks",
     "fidelity": "practice/fidelity",
     "what a step costs": "practice/step_cost",
 }

@@ -933,7 +933,7 @@ claim(
 # * Report a proper score beside every calibration curve: a network that always says 10 % is perfectly calibrated on balanced digits.
 # * Entropy is a cheap alarm for strange inputs, not a reliable one: with one network a fifth of the letters still got a sure answer.
 # * An ensemble of five is the simple way to a better alarm, if you can train five times. On letters expect less of it than of samples from a long chain, and more than of a short one.
-# * Thirty networks are 10 MB and thirty times the price of a prediction. {doc}`/book/practice/few_samples` asks how few will do.
+# * Thirty networks are 10 MB and thirty times the price of a prediction. {ref}`how-many-to-keep` says how few will do.
 #
 # ## Formulas
 #

