@@ -391,7 +391,7 @@ plt.show()
 # Stopping at the turn leaves it at once, as {eq}`eq-naive-growth` predicts: the variance of the twentieth sample is {c}`obvious`.
 # Doubling without a look at the sub-trees of a new half leaves it, too, and ends at {c}`unchecked`.
 #
-# The package does both stages for all chains at once, by `grow_tree` ({doc}`/book/appendix/api/kernel_parts`), which the next page uses. With the same coins its paths have the lengths of ours.
+# The package does both stages for all chains at once, by `grow_tree` ({doc}`/book/appendix/api/internals`), which the next page uses. With the same coins its paths have the lengths of ours.
 # It also tests each half together with the first state of the other, because in many dimensions a path can come round a full circle between two tests, and then its ends move apart again.
 
 # %% tags=["hide-input"]

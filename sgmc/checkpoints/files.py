@@ -148,7 +148,7 @@ class Checkpoint:
 
 
 def read_whole(path: str | Path) -> dict[str, Any]:
-    """Read the contents that :meth:`Checkpoint.save` wrote, onto the CPU; no code in
+    """Read the contents that :meth:`sgmc.checkpoints.Checkpoint.save` wrote, onto the CPU; no code in
     the file is run.
 
     Raises:
