@@ -148,8 +148,8 @@ class Checkpoint:
 
 
 def read_whole(path: str | Path) -> dict[str, Any]:
-    """Read the contents that :meth:`sgmc.checkpoints.Checkpoint.save` wrote, onto the CPU; no code in
-    the file is run.
+    """Read the contents that :meth:`sgmc.checkpoints.Checkpoint.save` wrote, onto the
+    CPU; no code in the file is run.
 
     Raises:
         ValueError: if the checksum at its end is not that of the rest.
