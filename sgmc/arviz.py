@@ -94,9 +94,8 @@ def _log_likelihood(draws: Draws, posterior: Any) -> dict[str, Tensor]:
     """
     if posterior.num_examples == 1:
         raise NotImplementedError(
-            "the posterior counts its data as one example. For arviz.loo give a "
-            "posterior that knows its examples: in Pyro a subsample_size in the data's "
-            "plate"
+            "the posterior counts its data as one example. For arviz.loo give one that "
+            "knows its examples: in Pyro a subsample_size below N in the data's plate"
         )
     models: Iterable = [posterior] * len(draws)
     if "hyperparameters" in draws.statistics and hasattr(posterior, "given"):

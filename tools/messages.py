@@ -62,11 +62,17 @@ def errors(root: Path = ROOT) -> list[Message]:
 
 def warned(root: Path = ROOT) -> set[str]:
     """Collect the texts of the package that end in a label: what it warns of."""
+    nodes = [node for _, tree in parsed(root) for node in ast.walk(tree)]
+    parts = {
+        id(part)
+        for node in nodes
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     texts = {
         words(node)
-        for _, tree in parsed(root)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant | ast.JoinedStr)
+        for node in nodes
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in parts
     }
     return {text for text in texts if LABEL.search(text)}
 
