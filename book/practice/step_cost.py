@@ -251,7 +251,7 @@ check(
     "parts",
     ((mean - laplace) / deviations).abs().max(),
     at_most(0.6),
-    because="of the Laplace approximation, at 10,000 examples a good one; parts of 2,500",
+    because="the Laplace approximation, good at 10,000 examples",
 )
 
 
