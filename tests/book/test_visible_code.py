@@ -139,6 +139,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "precision = share * h + prior",
         "precision = h + prior",
     ),
+    "mnist": (
+        {"settles", "runs-away"},
+        "noise / (h + precision)",
+        "2 * noise / (h + precision)",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
