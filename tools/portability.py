@@ -63,7 +63,7 @@ DATA = {
     "naive_sghmc": (1,),
     "tuning": (0,),
     "recipes": (0,),
-    "any_model": (0,),
+    "my_data": (0,),
     "recommender": (0, 1, 2, 3),
     "many_machines": (0,),
     "minibatch_metropolis": (8,),

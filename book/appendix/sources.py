@@ -112,7 +112,7 @@ SEE = {
     "neighbours on networks": "studies/neighbours_on_networks",
     "cycles for networks": "studies/cyclical_networks",
     "the recommender": "practice/recommender",
-    "any model": "practice/any_model",
+    "recipes": "practice/recipes",
     "many machines": "practice/many_machines",
     "few samples": "practice/recipes_networks",
     "fidelity": "practice/fidelity",
@@ -1032,7 +1032,7 @@ verdict_on(
     "Pyro has none of these samplers; to call its initialize_model for every sample is "
     "“a small price to pay for much quicker gradient computations”",
     "p. 6",
-    "any model",
+    "recipes",
     "not tested: we have not timed it. Of its six samplers Pyro has HMC, as the "
     "sentence before says.",
 )
@@ -1041,7 +1041,7 @@ verdict_on(
 @row(
     "to_event() “declares dependence between the parameters”",
     "p. 10",
-    "any model",
+    "recipes",
 )
 def _():
     normal = torch.distributions.Normal(torch.zeros(3), torch.ones(3))

@@ -473,7 +473,7 @@ check("mean", missing, near(3, 0.2), because="the mode at 3; its error is 0.02")
 #     )
 #
 # The rule is correct but wasteful: between two equally likely places it rejects half of the moves, where Metropolis rejects none.
-# {doc}`/book/practice/any_model` runs it, as a kernel of the package.
+# {class}`sgmc.kernels.base.Kernel` says how to write such a rule as a kernel of the package.
 # ```
 #
 # ```{exercise}

@@ -21,7 +21,14 @@ from tests.book.test_readme import README
 from tests.book.test_visible_code import visible
 from tools import blocks, book
 
-PAGES = ("recipes_networks", "step_cost", "tuning", "when_it_goes_wrong")
+PAGES = (
+    "my_data",
+    "recipes",
+    "recipes_networks",
+    "step_cost",
+    "tuning",
+    "when_it_goes_wrong",
+)
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 

@@ -14,6 +14,7 @@ from tools.notebooks import from_source
 CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
 PAGES = (
     "errata",
+    "my_data",
     "recipes",
     "recipes_networks",
     "settings",

@@ -1,0 +1,599 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # My targets are …, my layer is …
+#
+# ```{div} page-head
+# Level: first course · Reading: about 34 minutes · Running: about 15 seconds
+# ```
+#
+# Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours.
+#
+# | my layer or input is | my targets are | my model or machine is |
+# | --- | --- | --- |
+# | [an LSTM, GRU or RNN](#lstm-gru-and-rnn) | [a class for each token](#a-class-for-each-token) | [sparse: a horseshoe prior](#horseshoe-prior-for-sparse-regression) |
+# | [a transformer, attention](#transformer-and-attention) | [a mask: segmentation](#segmentation-a-class-for-each-pixel) | [a time series, an autoregression](#time-series-and-autoregression) |
+# | [an embedding of categories](#embedding-of-categories) | [ordinal: ratings, grades](#ordinal-targets-ratings-and-grades) | [in mixed precision](#mixed-precision-bfloat16-and-autocast) |
+# | [keyword inputs, several inputs](#keyword-inputs-and-several-inputs) | [censored: survival times](#censored-targets-survival-times) | [on a GPU](#gpu-cuda-and-mps) |
+# | [missing values, NaN](#missing-values-and-nan) | [of a rare class: imbalance](#class-imbalance-and-class-weights) | |
+# | | [several outputs, with correlated noise](#multi-output-regression-with-correlated-noise) | |
+# | | [of unseen groups: a mixture](#mixture-groups-that-nobody-saw) | |
+# | | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | |
+#
+# The data are made up and tiny, so that every block runs in a second or two on a CPU; the runs are long enough to show the result that is printed, and too short for a paper.
+# How to check a run is on {doc}`/book/practice/tuning`.
+
+# %% tags=["hide-input"]
+from booklib.page.claims import at_most, check, near
+from booklib.page.play import play
+
+play()  # a claim that fails now shows ✗, and the page goes on
+
+# %%
+import math
+
+import torch
+from torch import nn
+from torch.distributions import HalfNormal, Normal, constraints
+
+from sgmc import NUTS, SGHMC, NamedPosterior, NetworkPosterior, sample
+from sgmc.posteriors import Gaussian, Likelihood
+from sgmc.tuning import adapt, default_kernel, find_mode
+
+torch.set_default_dtype(torch.float64)  # double precision: no rounding to think of
+generator = torch.Generator().manual_seed(0)
+tokens = torch.randint(10, (200, 6), generator=generator)  # of three blocks below
+
+
+def nuts(posterior):  # small models with one mode, all the data
+    mode = find_mode(posterior, posterior.initial_position(20, generator, 0.5))
+    kernel = NUTS(0.5, mass=default_kernel(posterior, mode[:1]).mass)
+    return sample(kernel, posterior, mode, 20, warm_up=5, progress=False)
+
+
+def sghmc(posterior, learning_rate, chains=2):  # networks, minibatches
+    start = posterior.initial_position(chains, generator)
+    rate = learning_rate / posterior.num_examples
+    kernel = SGHMC.from_learning_rate(rate, 0.1, num_steps=10)
+    return sample(kernel, posterior, start, 10, warm_up=10, progress=False)
+
+
+def predict(posterior, draws, inputs):  # averaged over all samples
+    return posterior.predict(draws.samples.flatten(0, 1), inputs).mean(0)
+
+
+# %% [markdown]
+# ## LSTM, GRU and RNN
+#
+# Give the module as it is, with `batch_first=True`: without it a recurrent layer takes the minibatch for time, and the run is rejected.
+# PyTorch cannot run recurrent layers for several chains at once, so the chains run one after another, and a warning says so; an `nn.GRUCell` in a loop runs together.
+# Here the target is the mean of the last three of eight numbers.
+
+
+# %%
+class Forecast(nn.Module):  # yours
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(1, 4, batch_first=True), nn.Linear(4, 1)
+
+    def forward(self, x):  # (n, time, 1)
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+series = torch.randn(200, 8, 1, generator=generator)
+ahead = series[:, -3:, 0].mean(1)
+recurrent = NetworkPosterior(
+    Forecast(), series, ahead, batch_size=50, likelihood=Gaussian(0.05)
+)
+forecast = predict(recurrent, sghmc(recurrent, 0.02), series)
+print("unexplained by the LSTM:", f"{(forecast - ahead).var() / ahead.var():.0%}")
+
+# %% [markdown]
+# ## Transformer and attention
+#
+# Set `dropout=0.0`, or call `.eval()`: with dropout in training mode there is no posterior.
+# Layer normalisation is fine.
+# Inputs may be whole numbers, such as tokens; here the class says whether the token 3 occurs among six.
+
+
+# %%
+class Reader(nn.Module):  # yours
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(10, 8), nn.Linear(8, 2)
+        self.encoder = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+
+    def forward(self, tokens):  # (n, 6)
+        return self.head(self.encoder(self.embed(tokens)).mean(1))
+
+
+occurs = (tokens == 3).any(1).long()
+transformer = NetworkPosterior(Reader(), tokens, occurs, batch_size=50)
+chances = predict(transformer, sghmc(transformer, 0.2), tokens)
+wrong = (chances.argmax(1) != occurs).double().mean()
+print(f"errors of the transformer: {wrong:.0%}")
+
+# %% [markdown]
+# ## Embedding of categories
+#
+# Categories are whole numbers, `int64`, and an embedding is a layer like any other; its rows have the prior $N(0, 1)$, or the `prior_variance` that you give under the layer's name.
+# Rows of categories that are rare stay near the prior, as they should.
+
+# %%
+shop = torch.randint(5, (300,), generator=generator)  # yours: categories 0 to 4
+sales = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0])[shop]
+sales = sales + 0.5 * torch.randn(300, generator=generator)
+levels = NetworkPosterior(nn.Embedding(5, 1), shop, sales, likelihood=Gaussian(0.25))
+rows = nuts(levels).samples.mean((0, 1))
+print("mean row of each category:", rows.round(decimals=1).tolist())
+
+# %% tags=["hide-input"]
+numbers = torch.bincount(shop, minlength=5)
+exact = torch.bincount(shop, sales, 5) / 0.25 / (1 + numbers / 0.25)
+check(
+    "embedding",
+    (rows - exact).abs().max(),
+    at_most(0.02),
+    because="the posterior is Gaussian and known; standard deviations are 0.07",
+    says="Embedding: its rows less the exact ones",
+)
+
+# %% [markdown]
+# ## Keyword inputs and several inputs
+#
+# `NetworkPosterior` calls `module(inputs)` with one tensor.
+# For `module(input_ids=..., attention_mask=...)`, several inputs, a dictionary, or an output with `.logits`, as of Hugging Face, write the likelihood yourself: `functional_call` runs the module with the parameters of a sample, and every tensor whose first axis runs over the examples may be among the data.
+
+
+# %%
+class Model(nn.Module):  # yours
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(10, 2), nn.Linear(2, 1)
+
+    def forward(self, input_ids=None, attention_mask=None):
+        weights = attention_mask / attention_mask.sum(1, keepdim=True)
+        pooled = (self.embed(input_ids) * weights[..., None]).sum(1)
+        return {"logits": self.head(pooled)[:, 0]}
+
+
+model, mask = Model(), (torch.rand(200, 6, generator=generator) < 0.7).double()
+mask[:, 0] = 1.0
+label = (((tokens >= 5) * mask).sum(1) / mask.sum(1) > 0.5).double()
+
+
+def log_prior(p):
+    return sum(Normal(0, 1).log_prob(w).sum() for w in p.values())
+
+
+def log_likelihood(p, ids, mask, label):
+    given = {"input_ids": ids, "attention_mask": mask}
+    logits = torch.func.functional_call(model, p, (), given)["logits"]
+    return -nn.functional.binary_cross_entropy_with_logits(
+        logits, label, reduction="none"
+    )
+
+
+shapes = {name: w.shape for name, w in model.named_parameters()}
+data = tokens, mask, label
+keywords = NamedPosterior(shapes, log_prior, log_likelihood, data, batch_size=50)
+weights = keywords.named(sghmc(keywords, 0.1).samples.flatten(0, 1))
+each = torch.func.vmap(lambda p: log_likelihood(p, *data).exp())(weights)
+print(f"mean probability of the right label: {each.mean():.1f}")
+
+# %% [markdown]
+# ## A class for each token
+#
+# An example is a sentence, and its log likelihood the sum over its tokens, padding left out.
+# That is a `Likelihood` of your own; outputs have an axis for chains in front and the classes last.
+# The same class serves for pixels, below.
+
+
+# %%
+class Classes(Likelihood):
+    def log_density(self, outputs, targets):  # (chains, n, ..., classes), (1, n, ...)
+        shape = outputs.shape[:-1]
+        chosen = targets.clamp(min=0).expand(shape)[..., None]
+        found = outputs.log_softmax(-1).gather(-1, chosen)[..., 0]
+        return (found * (targets >= 0)).flatten(2).sum(-1)  # -100 is padding
+
+    def predict(self, outputs):
+        return outputs.softmax(-1)
+
+
+tagger = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 3))  # yours: (n, 6, 3)
+tags = tokens % 3
+tags[:, 4:] = -100
+tagging = NetworkPosterior(tagger, tokens, tags, batch_size=50, likelihood=Classes())
+chances = predict(tagging, sghmc(tagging, 0.02), tokens)
+wrong = (chances.argmax(-1) != tags)[tags >= 0]
+print(f"errors over the tokens: {wrong.double().mean():.0%}")
+
+# %% [markdown]
+# ## Segmentation: a class for each pixel
+#
+# With the `Classes` of the block before, only the axes need care: a convolution gives classes on the second axis, and `movedim` puts them last.
+# An example has as many targets as pixels, so divide the learning rate by their number, too.
+
+# %%
+images = torch.randn(60, 1, 8, 8, generator=generator)
+smooth = nn.functional.avg_pool2d(images, 3, 1, 1)[:, 0]
+masks = (smooth > 0).long()  # (n, 8, 8); -100 for pixels to ignore
+
+
+class Segment(nn.Module):  # yours
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 4, 3, padding=1)
+        self.second = nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        return self.second(torch.tanh(self.first(x))).movedim(1, -1)
+
+
+segments = NetworkPosterior(
+    Segment(), images, masks, batch_size=20, likelihood=Classes()
+)
+chances = predict(segments, sghmc(segments, 1.0 / 64), images)
+wrong = (chances.argmax(-1) != masks).double().mean()
+print(f"errors over the pixels: {wrong:.0%}")
+
+# %% [markdown]
+# ## Missing values and NaN
+#
+# A missing *target* is no information: leave its row out; of several targets of a row, count those that are there, and replace the others by a number *before* the formula, because a gradient through `torch.where` keeps the NaN of the branch that was not taken.
+# A missing *input* is a parameter with a prior, here $N(0, 1)$ for standardised columns.
+# It belongs to one example, so all the data are taken, and no minibatches.
+
+# %%
+x = torch.randn(100, 2, generator=generator)
+y = x @ torch.tensor([1.0, 2.0]) + 0.5 * torch.randn(100, generator=generator)
+x[:20, 1] = math.nan  # yours
+missing = x.isnan()
+place_of = (missing.cumsum(0) - 1)[:, 1].clamp(min=0)  # in p["gap"]
+
+
+def log_prior(p):
+    return sum(Normal(0, 1).log_prob(p[name]).sum() for name in p)
+
+
+def log_likelihood(p, x, y, place_of, missing):
+    filled = torch.where(missing[:, 1], p["gap"][place_of], x[:, 1].nan_to_num())
+    return Normal(p["b"][0] * x[:, 0] + p["b"][1] * filled, 0.5).log_prob(y)
+
+
+data = x, y, place_of, missing
+gaps = NamedPosterior({"b": (2,), "gap": (20,)}, log_prior, log_likelihood, data)
+b = gaps.named(nuts(gaps).samples.flatten(0, 1))["b"]
+print(
+    "slopes:", [f"{m:.1f} ± {s:.2f}" for m, s in zip(b.mean(0), b.std(0), strict=True)]
+)
+
+# %% [markdown]
+# ## Censored targets: survival times
+#
+# Of a time that is only known to be longer, the likelihood is the chance of that, the survival function; a Weibull distribution has it in closed form.
+# For a normal one `torch.special.log_ndtr` is stable where `log(1 - cdf)` is not.
+
+# %%
+age = torch.randn(200, generator=generator)
+time = (
+    3 * torch.exp(0.5 * age) * torch.rand(200, generator=generator).log().neg() ** 0.5
+)
+seen = (time < 4).double()  # yours: 1 for an event, 0 for a time that was cut off
+time = time.clamp(max=4)
+
+
+def log_prior(p):
+    return Normal(0, 2).log_prob(p["b"]).sum() + HalfNormal(2).log_prob(p["k"])
+
+
+def log_likelihood(p, age, time, seen):
+    power = p["k"] * (time.log() - p["b"][0] - p["b"][1] * age)
+    return seen * (p["k"].log() - time.log() + power) - power.exp()
+
+
+supports = {"k": constraints.positive}
+data = age, time, seen
+survival = NamedPosterior(
+    {"b": (2,), "k": ()}, log_prior, log_likelihood, data, supports
+)
+p = survival.named(nuts(survival).samples.flatten(0, 1))
+print(f"slope {p['b'][:, 1].mean():.1f}, shape {p['k'].mean():.1f}; true: 0.5, 2")
+
+# %% [markdown]
+# ## Ordinal targets: ratings and grades
+#
+# The grade is that of the interval into which a hidden number falls, $\operatorname{P}(y \le k) = \sigma(c_k - x^\top b)$.
+# Ordered cut points are a first one and positive gaps.
+
+# %%
+x = torch.randn(300, 2, generator=generator)
+hidden = x @ torch.tensor([1.0, -1.0]) + torch.logit(
+    torch.rand(300, generator=generator)
+)
+grade = torch.bucketize(hidden, torch.tensor([-1.0, 0.0, 2.0]))  # yours: 0 to 3
+
+
+def log_prior(p):
+    free = Normal(0, 2).log_prob(p["b"]).sum() + Normal(0, 2).log_prob(p["first"])
+    return free + HalfNormal(2).log_prob(p["gaps"]).sum()
+
+
+def log_likelihood(p, x, grade):
+    cuts = p["first"] + torch.cat([torch.zeros(1), p["gaps"].cumsum(0)])
+    below = torch.sigmoid(cuts - (x @ p["b"])[:, None])  # (n, 3)
+    chances = torch.diff(
+        below, dim=1, prepend=0 * below[:, :1], append=1 + 0 * below[:, :1]
+    )
+    return chances.gather(1, grade[:, None])[:, 0].clamp(min=1e-300).log()
+
+
+shapes = {"b": (2,), "first": (), "gaps": (2,)}
+ordinal = NamedPosterior(
+    shapes, log_prior, log_likelihood, (x, grade), {"gaps": constraints.positive}
+)
+p = ordinal.named(nuts(ordinal).samples.flatten(0, 1))
+print("slopes:", [f"{slope:.1f}" for slope in p["b"].mean(0)])
+
+# %% [markdown]
+# ## Class imbalance and class weights
+#
+# With a proper likelihood a rare class needs no weights: its probabilities are right, only small.
+# Decide by their costs: if a missed case costs ten times a false alarm, raise the alarm from a probability of 1/11 on.
+# If you must weight examples, give the weights as a third tensor and multiply the log likelihood by them; the result then is the posterior of data in which each row was seen so many times, and its intervals are not those of your data.
+
+# %%
+from sgmc.posteriors import LogisticRegression
+
+x = torch.cat([torch.randn(1_000, 1, generator=generator), torch.ones(1_000, 1)], 1)
+rare = torch.bernoulli(torch.sigmoid(2 * x[:, 0] - 4), generator=generator)  # yours
+logistic = LogisticRegression(x, rare, prior_variance=25.0)
+mode = find_mode(logistic, torch.zeros(20, 2))
+kernel = NUTS(0.5, mass=default_kernel(logistic, mode[:1]).mass)
+draws = sample(kernel, logistic, mode, 20, warm_up=5, progress=False)
+chance = torch.sigmoid(draws.samples @ x.T).mean((0, 1))
+for limit in (1 / 2, 1 / 11):
+    found = rare[chance > limit].sum() / rare.sum()
+    print(f"alarm from {limit:.2f} on: {found:.0%} of the rare cases are found")
+print(
+    f"share of the rare class: {rare.mean():.1%}, mean probability: {chance.mean():.1%}"
+)
+
+# %% tags=["hide-input"]
+check(
+    "imbalance",
+    (chance.mean() - rare.mean()).abs(),
+    at_most(0.02),
+    because="with an intercept the mean probability is the share, at the mode",
+    says="Class imbalance: mean probability less share of the rare class",
+)
+
+# %% [markdown]
+# ## Multi-output regression with correlated noise
+#
+# Targets `(N, k)` with one known noise variance need only `Gaussian`: it sums over the outputs.
+# Noise of unknown size in each output, and correlated, is a covariance, whose parameters are scales and the Cholesky factor of a correlation.
+
+# %%
+from torch.distributions import LKJCholesky, MultivariateNormal
+
+x = torch.randn(200, 2, generator=generator)
+noise = torch.randn(200, 2, generator=generator) @ torch.tensor(
+    [[1.0, 0.3], [0.0, 0.4]]
+)
+y = x @ torch.tensor([[1.0, 0.0], [0.0, 2.0]]) + noise  # yours
+
+
+def log_prior(p):
+    free = Normal(0, 2).log_prob(p["B"]).sum() + HalfNormal(2).log_prob(p["s"]).sum()
+    return free + LKJCholesky(2, 2.0).log_prob(p["L"])
+
+
+def log_likelihood(p, x, y):
+    root = p["s"][:, None] * p["L"]
+    return MultivariateNormal(x @ p["B"], scale_tril=root).log_prob(y)
+
+
+supports = {"s": constraints.positive, "L": constraints.corr_cholesky}
+shapes = {"B": (2, 2), "s": (2,), "L": (2, 2)}
+outputs = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
+p = outputs.named(nuts(outputs).samples.flatten(0, 1))
+print(f"correlation of the noise: {p['L'][:, 1, 0].mean():.1f}, in the data 0.6")
+
+# %% tags=["hide-input"]
+check(
+    "correlation",
+    p["L"][:, 1, 0].mean(),
+    near(0.6, 0.25),
+    because="the noise was drawn with 0.3/0.5; the standard deviation is 0.05",
+    says="Multi-output: correlation of the noise",
+)
+
+# %% [markdown]
+# (my-mixture)=
+# ## Mixture: groups that nobody saw
+#
+# Each example belongs to one of two groups, a discrete variable, over which the likelihood sums; an ordered pair of means keeps the names of the groups apart.
+
+# %%
+y = torch.randn(200, generator=generator) + 2  # yours
+y[:60] -= 4
+
+
+def log_prior(p):
+    return Normal(0, 5).log_prob(p["low"]) + HalfNormal(5).log_prob(p["gap"])
+
+
+def log_likelihood(p, y):
+    means = torch.stack([p["low"], p["low"] + p["gap"]])[:, None]
+    shares = torch.stack([p["share"], 1 - p["share"]])[:, None]
+    return torch.logsumexp(shares.log() + Normal(means, 1.0).log_prob(y), 0)
+
+
+supports = {"gap": constraints.positive, "share": constraints.unit_interval}
+shapes = {"low": (), "gap": (), "share": ()}
+mixture = NamedPosterior(shapes, log_prior, log_likelihood, (y,), supports)
+share = mixture.named(nuts(mixture).samples.flatten(0, 1))["share"]
+print(f"share of the low group: {share.mean():.1f} ± {share.std():.2f}")
+
+# %% tags=["hide-input"]
+check(
+    "mixture",
+    share.mean(),
+    near(0.3, 0.2),
+    because="60 of 200; the standard deviation is 0.03",
+    says="Mixture: share of the low group",
+)
+
+# %% [markdown]
+# (my-varying-noise)=
+# ## Heteroscedastic noise, which varies with the input
+#
+# A second output of the module is the logarithm of the noise; `outputs` have an axis for chains in front.
+# Noise is what stays with ever more data (*aleatoric*); what the samples of the mean disagree about does not (*epistemic*).
+
+
+# %%
+class Varying(Likelihood):
+    def log_density(self, outputs, targets):  # (chains, n, 2), (1, n)
+        noise = outputs[..., 1].exp()
+        return Normal(outputs[..., 0], noise, validate_args=False).log_prob(targets)
+
+
+x = torch.randn(300, 2, generator=generator)
+y = x[:, 0] + torch.exp(0.5 * x[:, 1]) * torch.randn(300, generator=generator)  # yours
+noisy = NetworkPosterior(nn.Linear(2, 2), x, y, likelihood=Varying())
+slope = noisy.named(nuts(noisy).samples)["weight"][..., 1, 1]
+print(f"slope of the log noise: {slope.mean():.1f} ± {slope.std():.2f}; true: 0.5")
+
+# %% tags=["hide-input"]
+check(
+    "varying",
+    slope.mean(),
+    near(0.5, 0.25),
+    because="the noise was drawn with it; the standard deviation is 0.04",
+    says="Heteroscedastic noise: slope of its logarithm",
+)
+
+# %% [markdown]
+# ## Horseshoe prior for sparse regression
+#
+# Few of many coefficients matter: each gets a scale of its own with heavy tails, $b_j = z_j\lambda_j\tau$, written non-centred, with $z_j \sim N(0, 1)$.
+# Its funnels need NUTS with a small step, `target_acceptance=0.95`, all the data, and patience; minibatch methods do badly.
+# NumPyro's NUTS is much faster here ({doc}`/book/practice/step_cost`).
+
+# %%
+from torch.distributions import StudentT
+
+x = torch.randn(60, 6, generator=generator)
+y = 2 * x[:, 0] + torch.randn(60, generator=generator)  # yours: one of six matters
+
+
+def log_prior(p):
+    scales = StudentT(3).log_prob(p["local"]).sum() + StudentT(3).log_prob(p["all"])
+    return Normal(0, 1).log_prob(p["z"]).sum() + scales  # half-t: up to a constant
+
+
+def log_likelihood(p, x, y):
+    return Normal(x @ (p["z"] * p["local"] * p["all"]), 1.0).log_prob(y)
+
+
+shapes = {"z": (6,), "local": (6,), "all": ()}
+supports = {"local": constraints.positive, "all": constraints.positive}
+sparse = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
+start = sparse.initial_position(20, generator, radius=0.5)
+kernel, place = adapt(NUTS(0.1, max_depth=4), sparse, start, 25, progress=False)
+p = sparse.named(
+    sample(kernel, sparse, place, 25, progress=False).samples.flatten(0, 1)
+)
+b = (p["z"] * p["local"] * p["all"][:, None]).mean(0)
+print("coefficients:", [f"{mean:.1f}" for mean in b])
+
+# %% [markdown]
+# ## Time series and autoregression
+#
+# A likelihood that looks at the row before, `y[:-1]`, is rejected with minibatches, whose rows are in no order.
+# Give the lag as a column: then each row is an example of its own, and minibatches work.
+# A state-space model with hidden states is one example: run a Kalman filter in the likelihood, or make the innovations $N(0, 1)$ parameters, and take all the data.
+
+# %%
+y = [torch.zeros(())]
+for shock in torch.randn(300, generator=generator):
+    y.append(0.8 * y[-1] + shock)
+y = torch.stack(y)  # yours
+now, before = y[1:], y[:-1]
+
+
+def log_prior(p):
+    return HalfNormal(2).log_prob(p["s"]) + 0 * p["phi"]  # phi: uniform on (-1, 1)
+
+
+def log_likelihood(p, now, before):
+    return Normal(p["phi"] * before, p["s"]).log_prob(now)
+
+
+supports = {"phi": constraints.interval(-1, 1), "s": constraints.positive}
+shapes, data = {"phi": (), "s": ()}, (now, before)
+autoregression = NamedPosterior(shapes, log_prior, log_likelihood, data, supports)
+phi = autoregression.named(nuts(autoregression).samples.flatten(0, 1))["phi"]
+print(f"phi: {phi.mean():.1f} ± {phi.std():.2f}")
+
+# %% tags=["hide-input"]
+grid = torch.linspace(0.5, 0.999, 2_000)
+free = autoregression  # on a grid of both parameters
+scale = torch.linspace(0.7, 1.4, 400)
+residuals = (now[None] - grid[:, None] * before[None]).square().sum(1)
+density = (
+    -len(now) * scale.log() - residuals[:, None] / (2 * scale**2) - scale.square() / 8
+).flatten()
+weights = (density - density.max()).exp().view(2_000, 400).sum(1)
+exact = (grid * weights).sum() / weights.sum()
+check(
+    "phi",
+    phi.mean() - exact,
+    near(0, 0.01),
+    because="a sum over a grid; the standard deviation is 0.03, of 400 samples",
+    says="Time series: the mean of phi, less the exact one",
+)
+
+# %% [markdown]
+# ## Mixed precision, bfloat16 and autocast
+#
+# Keep the chain in float32 or float64: an update of a weight is a ten-thousandth of it, which bfloat16, with its three digits, rounds away.
+# `torch.autocast` rounds the model's energy, too, so that it no longer is what its gradient belongs to; where `sample` sees that, it rejects the model.
+# To save memory and time, freeze a backbone in half precision, compute its outputs once, and sample the layers behind it.
+
+# %%
+backbone = nn.Linear(50, 8).bfloat16().requires_grad_(False)  # yours
+pictures = torch.randn(200, 50, generator=generator)
+features = torch.tanh(backbone(pictures.bfloat16())).double()  # once
+kind = (features.sum(1) > 0).long()
+head = NetworkPosterior(nn.Linear(8, 2), features, kind, batch_size=50)
+chances = predict(head, sghmc(head, 0.5), features)
+wrong = (chances.argmax(1) != kind).double().mean()
+print(f"errors of the head: {wrong:.0%}")
+
+# %% [markdown]
+# ## GPU, CUDA and MPS
+#
+# A run is where its start is: put module, data and generator there, and call the same lines.
+# On Apple's GPU, `"mps"`, take float32, because it has no float64.
+# This book has run on CPUs alone; a GPU pays for large networks, and for many chains.
+
+# %%
+device = "cuda" if torch.cuda.is_available() else "cpu"
+inputs = torch.randn(200, 8, generator=generator).float().to(device)  # yours
+classes = (inputs.sum(1) > 0).long()
+network = nn.Linear(8, 2).float().to(device)
+there = torch.Generator(device).manual_seed(0)
+on_gpu = NetworkPosterior(network, inputs, classes, batch_size=50)
+start = on_gpu.initial_position(4, there)
+kernel = SGHMC.from_learning_rate(0.5 / 200, 0.1, num_steps=10)
+draws = sample(kernel, on_gpu, start, 20, warm_up=20, progress=False)
+print(tuple(draws.samples.shape), draws.samples.dtype)
