@@ -38,8 +38,11 @@ def test_every_address_that_a_page_had_leads_to_one_that_exists():
         len([old for old in moved if re.match("book/(found|stoch|bayes)", old)]) == 31
     )
     for old, new in moved.items():
-        source = ROOT / new.strip("/").replace(".html", ".py")
-        assert source.is_file(), f"{old} leads to {new}, which is no page"
+        page = ROOT / new.strip("/")
+        sources = [page.with_suffix(suffix) for suffix in (".py", ".md")]
+        assert any(map(Path.is_file, sources)), (
+            f"{old} leads to {new}, which is no page"
+        )
         assert not (ROOT / old).with_suffix(".py").exists(), f"{old} is a page"
 
 
