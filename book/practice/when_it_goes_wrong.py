@@ -28,6 +28,7 @@
 # | divergences of NUTS | a funnel | [divergences](#divergences) |
 # | NUTS or tuning is slow | too short a step, small batches, an unscaled model | [slow](#slow) |
 # | underconfident, the calibration error grows | the learning rate, or the prior | [underconfident](#underconfident) |
+# | predictions of the prior are wild | one variance for all layers | [which-prior](#which-prior) |
 # | results depend on N or on the batch size | the mean of the loss, not its sum | [sum-or-mean](#sum-or-mean) |
 # | out of memory | every sample of every weight is kept | [memory](#memory) |
 # | `tune` finds no mode, curvature is flat | the start, or columns in other units | [no-mode](#no-mode) |
@@ -215,8 +216,8 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # (outside)=
 # ## Samples outside of the support
 #
-# *Why.* A scale or a rate is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails on the way, which NUTS counts as a rejection.
-# *The line.* Name the support, `NamedPosterior(..., supports={"scale": constraints.positive})`, which samples its logarithm; `jitter * torch.eye(n)` for a covariance.
+# *Why.* A scale is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails, which NUTS counts as a rejection.
+# *The line.* `NamedPosterior(..., supports={"scale": constraints.positive})` samples its logarithm; `jitter * torch.eye(n)` for a covariance.
 # *Check.* The warning is gone.
 #
 # (never-moves)=
@@ -275,9 +276,15 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```
 #
 # *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
-# Few epochs look the same.
 # *The line.* A quarter of the rate with four times the steps; then temperature scaling on held-out examples; then a lower `temperature`.
 # *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
+#
+# (which-prior)=
+# ## Which prior for the weights?
+#
+# *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
+# *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
+# *Check.* Predictions of weights from the prior look like functions that you believe.
 #
 # (sum-or-mean)=
 # ## The sum or the mean of the loss: scaling the learning rate and the noise with N
@@ -286,7 +293,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```
 #
 # *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
-# The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; and weight decay $\lambda$ of a mean loss is the prior variance $1/(N\lambda)$.
+# The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior.
 # *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
 # *Check.* Half the batch size must not change the answer.
 
@@ -330,7 +337,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # (no-mode)=
 # ## No mode, or a flat direction
 #
-# *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units (a year beside a share) hide the small ones.
+# *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units hide the small ones.
 # *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
 # *Check.* `half_step` sees no difference.
 #
@@ -340,7 +347,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # ```{index} ! LSTM, ! vmap, ! batch normalisation
 # ```
 #
-# *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run one after another: right, but slow.
+# *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run in turn: right, but slow.
 # *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
 # Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
 # {doc}`/book/practice/my_data` has other layers.
@@ -376,7 +383,7 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
 #
-# Ctrl-C ends a run after its present step and returns the samples so far, with `draws.complete` false.
+# Ctrl-C ends a run after its present step and returns the samples so far.
 # `tune` and a second Ctrl-C raise KeyboardInterrupt.
 # With `checkpoint=Checkpoint("run.pt")` the same call goes on later, to the samples of an uninterrupted run.
 #
@@ -386,7 +393,7 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # ```{index} ! resume, ! checkpoint belongs to another run
 # ```
 #
-# *Why.* A checkpoint belongs to one kernel, potential, seed and start, and names what changed. A full disk or another version of PyTorch is only a warning.
+# *Why.* A checkpoint belongs to one kernel, potential, seed and start, and names what changed.
 # *The line.* Give the old setting back; a larger `num_samples` is allowed; else another file.
 
 # %%
