@@ -21,7 +21,7 @@ if (typeof Search !== "undefined") {
     for (const [title, places] of Object.entries(alltitles)) {
       const all = splitQuery(title.toLowerCase()).map((word) => stemmer.stemWord(word)), has = new Set(all);
       const shared = [...words].filter((word) => has.has(word)).reduce((sum, word) => sum + rare[word], 0);
-      const heading = shared / Math.sqrt(has.size);
+      const heading = shared / has.size ** 0.3;
       for (const [file, id] of places) {
         const page = found.get(docnames[file]);
         if (page && heading > page.heading) {

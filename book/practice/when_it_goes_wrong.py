@@ -108,7 +108,7 @@ check("tuned-width", width(right), near(1.0, 0.1))
 # The first is {c}`too-wide` times as wide as the posterior, the tuned one {c}`tuned-width`.
 #
 # (all-alike)=
-# ## All samples predict the same
+# ## All samples predict the same: no variability
 #
 # ```{index} ! all samples predict the same, ! no variability, ! cold posterior
 # ```

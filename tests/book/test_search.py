@@ -68,11 +68,11 @@ THREADS = {
     ),
     "pyro-ppl/numpyro #928": (
         "NUTS subsample plate",
-        ["practice/recipes", "appendix/messages"],
+        ["practice/recipes", "appendix/messages", "further/minibatch_metropolis"],
     ),
     "pyro-ppl/numpyro #1293": (
         "HMC minibatch subsampling",
-        ["practice/recipes", "tutorial/minibatch_noise"],
+        ["tutorial/naive_sghmc", "further/minibatch_metropolis"],
     ),
     "pyro-ppl/numpyro #1294": (
         "subsampling local variables",
@@ -89,7 +89,7 @@ THREADS = {
         ["tutorial/markov_chains", "further/minibatch_metropolis"],
     ),
     "TuringLang/Turing.jl #2270": (
-        "pass minibatches batch_size",
+        "minibatches data loader",
         ["practice/recipes", "tutorial/minibatch_noise"],
     ),
     "TuringLang/AdvancedHMC.jl #60": (
@@ -108,7 +108,7 @@ THREADS = {
     "pyro-ppl/pyro #3040": ("NUTS is slow", [WRONG]),
     "pyro-ppl/numpyro #1884": (
         "NumPyro NUTS speed",
-        ["practice/step_cost", "practice/what_should_i_use"],
+        ["practice/step_cost", "practice/what_should_i_use", WRONG],
     ),
     "pyro-ppl/pyro #1532": ("slow NUTS", [WRONG]),
     "pyro-ppl/pyro #1706": ("float32 slow mixing", [WRONG]),
@@ -123,12 +123,15 @@ THREADS = {
         "reference posterior samples",
         ["practice/reference_posteriors", "practice/fidelity"],
     ),
-    "devinterp #55": ("local learning coefficient", ["practice/which_library"]),
+    "devinterp #55": ("local learning coefficient", [WRONG]),
     "SGMCMCJax #7": (
         "test a sampler",
         ["practice/which_library"],
     ),
-    "arXivTimes #1570": ("cold posterior augmentation", [WRONG, "practice/my_data"]),
+    "arXivTimes #1570": (
+        "cold posterior augmentation",
+        ["practice/recipes_networks"],
+    ),
 }
 LEAST = 34  # of 44
 
