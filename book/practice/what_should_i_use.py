@@ -9,7 +9,7 @@
 # # What should I use, and what do I gain?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 39 minutes, the fork and the chart two · Running: about 15 seconds
+# Level: first course · Reading: about 38 minutes, the fork and the chart two · Running: about 15 seconds
 # ```
 #
 # Two questions decide: do you want parameters or predictions, and do the data fit into memory?

@@ -328,7 +328,7 @@ for place, of, near, within, was in (
 # * Dropout, SWAG and the last layer of Laplace draw thirty networks after their one training; the last layer is first trained a little further by itself.
 # * SGHMC takes 20 passes for {term}`warm-up` and one for each of twenty draws.
 #
-# We score the averaged prediction on 1,000 test digits, and ask whether its entropy tells letters from digits, by the area under the ROC curve ({prf:ref}`def-auroc`).
+# We score the averaged prediction on 1,000 test digits, and ask whether its entropy tells letters from digits, by the area under the ROC curve.
 # The budget is one of passes, not of time. Laplace's further steps come on top, but they move only the 510 weights of the last layer, of 39,760.
 
 # %%
@@ -912,7 +912,7 @@ claim(
 # | its log loss | at most the mean log loss of the networks, {ref}`ex-digits-convexity` |
 # | last layer of a regression | $H = \frac1{\sigma^2}\sum_i\phi(x_i)\,\phi(x_i)^\top + \Lambda$, {eq}`eq-neighbours-last-layer` |
 # | far away, two classes | $P(y = 1) \to \Phi\bigl(x^\top m/\sqrt{x^\top Sx}\bigr)$ along the ray of $x$, {ref}`ex-neighbours-far` |
-# | digits or not | the entropy of the average, by the area under the ROC curve, {prf:ref}`def-auroc` |
+# | digits or not | the entropy of the average, by the area under the ROC curve |
 #
 # ## Change it
 #

@@ -144,6 +144,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "noise / (h + precision)",
         "2 * noise / (h + precision)",
     ),
+    "uncertainty": (
+        {"apart"},
+        "float(average - predictive_entropy(probabilities).mean())",
+        "float(predictive_entropy(probabilities).mean() - average)",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
