@@ -40,7 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # "We are not overconfident on out-of-distribution examples", say {cite:t}`adamday` of SGHMC (p. 11–12) and show one letter B (Figure 6a).
 # Do networks that SGHMC has sampled know what is no digit?
 #
-# **Letters, yes: of a hundred pairs of a letter and a digit their average finds the letter the stranger in 99, a trained network in 90. And it is the sampling that does it, not the prior. Digits that lie on their side it does not recognise as strange, and for rejecting doubtful digits it is no better than an optimiser.**
+# **Letters, yes: of a hundred pairs of a letter and a digit their average finds the letter the stranger in 99, a trained network in 90. And it is the sampling that does it, not the prior ({numref}`fig-letters-areas`). Digits that lie on their side it does not recognise as strange, and for rejecting doubtful digits it is no better than an optimiser.**
 
 # %%
 seeds = Seeds.read("mnist_more")  # fifteen, side by side
