@@ -39,6 +39,7 @@ from booklib.runs.results import RESULTS, read_result
 from experiments import (
     EXPERIMENTS,
     bandit,
+    baselines,
     cifar,
     comparison,
     falling,
@@ -305,6 +306,15 @@ def fits(problems: Mapping) -> dict[str, tuple[dict, Mapping, int | None]]:
         for name in ("neighbours", "weights", "renyi", "ordering", "modes", "fidelity")
     }
     return {
+        "baselines": (
+            read_result(RESULTS / "baselines.json"),
+            {
+                f"{name}, {method}": each
+                for name in ("digits", "clothes")
+                for method, each in baselines.methods(name).items()
+            },
+            baselines.ROUNDS // 3,
+        ),
         "neighbours": (
             stored["neighbours"],
             neighbours.methods(),
