@@ -16,6 +16,7 @@ PAGES = (
     "errata",
     "my_data",
     "recipes",
+    "what_should_i_use",
     "recipes_networks",
     "settings",
     "sgnuts_measured",

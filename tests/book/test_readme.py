@@ -43,3 +43,8 @@ def test_every_file_it_names_is_there():
         if name and "NAME" not in name and not (ROOT / name).exists()
     ]
     assert named and missing == []
+
+
+def test_it_is_read_in_a_minute():
+    lines = README.splitlines()
+    assert len(lines) <= 60 and max(map(len, lines)) <= 100
