@@ -9,7 +9,7 @@
 # # Which method, which tool?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 10 minutes, the table two · Running: about 2 seconds
+# Level: first course · Reading: about 6 minutes, the table two · Running: about 2 seconds
 # ```
 #
 # ```{index} ! which method, ! which sampler, ! choosing a method
