@@ -27,7 +27,7 @@ pytest := TQDM_DISABLE=1 $(python) -m pytest -n 2 --dist loadfile
 newer_arviz := $(VENV)/arviz-1.3.0
 coursework := $(MAKE) --no-print-directory -C coursework
 of_the_core := tests/core tests/kernels tests/splittings tests/statistical
-of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
+of_the_site := tests/book/test_site.py tests/book/test_search.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py
 
 .PHONY: book chapter pdf epub figures notebooks lab quick test units blocks arviz sync style types check clean assignments grade marking importable

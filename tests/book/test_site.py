@@ -150,7 +150,7 @@ ANSWERS = {
     "checkpoint": "practice/recipes",
     "credible interval": "practice/recipes",
     "predict": "practice/recipes",
-    "GPU": "practice/my_data",
+    "GPU": "practice/recipes_networks",
     "memmap": "practice/recipes",
     "batch size": "practice/tuning",
     "warm-up": "appendix/glossary",
@@ -187,6 +187,6 @@ def test_the_search_finds_the_page_that_answers(pages):
 
 
 def test_the_search_does_not_find_folded_code(pages):
-    folded = "boxstyle"  # an argument of figures
+    folded = "axhline"  # an argument of figures
     assert any(folded in path.read_text() for path in book.chapters())
     assert hits(folded) == [[]]
