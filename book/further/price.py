@@ -41,6 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # So how many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
 #
 # A hundred, for SGLD and for SGHMC with fresh minibatches and no noise estimate, if the model fits, whatever the friction and the size of the (small) minibatch.
+# A sampler that reads *all* the data in each step needs one or two passes.
 # {numref}`fig-price` shows it in one direction of a posterior with curvature 1, whose exact chain has the three numbers that we need:
 # how far its variance is above the right one, and how many passes it takes for an independent $\theta$ and an independent $\theta^2$, when a step reads the share $n/N$ of the data.
 
@@ -80,14 +81,18 @@ plt.show()
 # All settings with $\varepsilon C \le 1$ lie on one line of slope −1, up to the share $n/N$ of their price.
 # *Before you read on: why does no friction help?*
 #
-# This is the *price board* of the part, for $N/n = 100$: the passes for an independent $\theta$ and an independent $\theta^2$ whose variance is right to one per cent.
+# This is the *price board* of the part, for $N/n = 100$: the passes for an independent $\theta$ and an independent $\theta^2$ whose variance is right to one per cent, in one direction of curvature 1.
+# Every row is computed from an exact chain, and the page that is named explains it.
 
 # %% tags=["hide-input"]
 show_prices(1)
 
 # %% [markdown]
+# The first two rows are this page's: a hundred passes. With all the data in each step, the third row, the palindromic step of {doc}`/book/tutorial/sgnuts` has the exact variance on a Gaussian, and may take steps of the size of the posterior itself.
+# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as all the data in each step. The other rows are the ways out of it that pages 2, 3, 4 and 7 find.
 #
 # ## Three factors
+
 #
 # Take one direction in which the posterior has the curvature $a$, and look at it near the mode.
 # Three numbers matter: by how much the chain's variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.
@@ -163,8 +168,6 @@ show_prices(1)
 # A smaller step and a larger minibatch buy accuracy at the same price.
 # For strongly log-concave models {cite:t}`nagapetyan2017` found that SGLD costs about the same at every size of minibatch, the nearest earlier statement that we know.
 #
-# The law diagnoses a run, too. Say that 30 epochs of SGLD gave an effective sample size of 900: a sample took $\frac1{30}$ of a pass, so in the direction that this was measured in the variance is about 31 times the right one, if the data, and not the prior, make the curvature there.
-#
 # Six settings with $a = 1$, and a hundredth of the data a minibatch in all but the last two:
 
 # %%
@@ -222,7 +225,7 @@ check(
 #
 # For small steps that is never below ½, up to $n/N$: a small friction lets $\theta$ swing, and the swings cancel in a mean but not in a variance.
 #
-# The price board above has each row at the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. Pages 2, 3, 4 and 7 add the rows of their ways out of the law.
+# The first two rows of the board have the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. The third row has half of the largest stable step, since its variance is exact at every one.
 
 # %% tags=["hide-input"]
 least = least_prices("sgld")[0].passes, least_prices("sghmc")[1].passes
@@ -232,20 +235,12 @@ check("board-square", least[1], near(49.6, 0.02), kind="exact", digits=3)
 # %% [markdown]
 # A $\theta$ costs SGLD {c}`board-theta` passes; a $\theta^2$ costs {c}`board-square` passes at the least, with SGHMC at the friction 30, where it is nearly SGLD.
 #
-# Which excess is best for $R$ passes? At the excess $h$ a $\theta^2$ costs $1/2h$ passes, so there are $2Rh$ of them, and their average has the variance $2/(2Rh)$ around its mean. The mean square error of the variance is to first order $h^2 + 1/(Rh)$.
-# It is least at $h^3 = 1/(2R)$, where its root is
-#
-# $$
-# \sqrt3\,(2R)^{-1/3}:
-# $$ (eq-price-budget)
-#
-# 30 per cent after a hundred passes, and still 14 after a thousand. {doc}`/book/further/falling_steps` has the same power for the average of a falling step.
-#
 # ## Several directions: the condition number
 #
 # With several curvatures all directions share one step.
 # The excess $\tfrac12\eta V$ is largest in the stiffest direction, because $V$ is in proportion to $a$; the passes $2n/(\eta aN)$ are largest in the softest one.
 # The product of the two is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times the condition number in passes, unless a mass matrix makes the directions alike.
+# With all the data in each step the price grows, too, but only as the *root* of the condition number: a step of the order of $1/\sqrt{a_{\max}}$ and a friction of the order of $\sqrt{a_{\min}}$ make $(C^2 + a)/(aC\varepsilon)$ at most twice that root.
 #
 # ## With real minibatches
 #
@@ -324,9 +319,9 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 # The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of the map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$.
 # There the variance is infinite, although with all the data the chain would be stable up to {c}`regression-limit`.
 #
-# So fresh minibatches save nothing at a given accuracy; they save on the way in from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
+# So fresh minibatches save nothing at an accuracy of one per cent. They do save where an excess of a hundred per cent is good enough, which costs one pass, and on the way in from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
 #
-# **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes.
+# **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes, where full gradients cost one or two.
 #
 # ## Change it
 #
@@ -399,12 +394,13 @@ check(
 # ```{exercise}
 # :label: ex-price-diagnose
 #
-# ★★ *Diagnose a run.* Take the run above, 30 epochs and an effective sample size of 900. Its authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess? And what would an effective sample size of 3 have told them after 300 epochs?
+# ★★ *Diagnose a run.* Without a noise estimate, 30 epochs of SGLD gave an effective sample size of 900, in a direction in which the data make the curvature and not the prior. How far is the variance from the right one there? The authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess? And what would an effective sample size of 3 have told them after 300 epochs?
 # ```
 #
 # ```{solution} ex-price-diagnose
 # :class: dropdown
 #
+# A sample took $\frac1{30}$ of a pass, so the excess is 30, and the variance about 31 times the right one.
 # Half the step doubles the passes, as they find; by the law it halves the excess, and the variance is still 16 times the right one (if the chain is stable at all).
 # A sample in a hundred passes means an excess of one per cent. So without a noise estimate a *large* effective sample size for each epoch is a bad sign.
 # ```

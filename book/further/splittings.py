@@ -9,7 +9,7 @@
 # # Which splitting, and in which order the data?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! splitting, ! BAOAB, ! UBU, ! shuffling, ! symmetric minibatch splitting
@@ -48,6 +48,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*too cold|.*do not agree"
 # A sampler reads one minibatch gradient a step.
 # What else can one choose? Two things: how it composes the moves of a step, and in which order it takes the data.
 # Which of them matters?
+# (The page uses the palindromic step of page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.)
 #
 # A composition is a list of moves, such as *BAOA*, a kick (B) by the gradient, half a drift (A), friction and its noise (O), half a drift:
 
@@ -61,9 +62,11 @@ def baoa(step_size, friction):
 
 
 # %% [markdown]
+# *A guess before you look at the figure.* BAOAB has no error in $\theta$ at all on a Gaussian with exact gradients. What is left of this advantage with fresh minibatches?
+#
 # {numref}`fig-splittings` has the answer for the bowl.
-# With exact gradients the composition decides: BAOAB has no error in $\theta$ at all.
-# With fresh minibatches all three compositions are about equally wrong.
+# With exact gradients the composition decides.
+# With fresh minibatches all three compositions are about equally wrong, because the noise of the gradient dominates the error of the step: nothing is left of the advantage.
 # With the same minibatches in *passes* over the shuffled data, or in *symmetric sweeps*, a pass and then the same pass backwards, the excess is of a higher order: at a step of 0.1 it is 1 per cent in place of 20.
 # Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
 # **The integrator reduces the error of the step; the order of the data reduces the error of the noise.**
@@ -102,7 +105,7 @@ panels[2].legend()
 plt.show()
 
 # %% [markdown]
-# On the price board (curvature 1, $N/n = 100$, the variance right to one per cent) the order of the data has the two rows of this page:
+# On the price board (curvature 1, $N/n = 100$, the variance right to one per cent) the order of the data has two rows; the first one, fresh minibatches, is for comparison:
 
 # %% tags=["hide-input"]
 show_prices(3)
@@ -197,9 +200,51 @@ check(
 # $$ (eq-pass-product)
 #
 # in place of $(2C/\varepsilon + V)/a^2$, for Algorithm 2 and the palindromic step, if the errors do not depend on $\theta$: the average of $\theta$ is as accurate as with exact gradients.
-# Within a pass the chain is displaced and returns: its mean is right, and its variance contains the excursions. The shorter a pass is, the smaller they are.
-# In a *symmetric sweep* {cite:p}`paulin2024` the order is reversed in every second pass, so that the displacement that the first errors leave behind is undone as well ({ref}`ex-splittings-order`).
-# The table has the excess of the variance for the palindromic step (half a drift, a kick whose friction acts on $(r + r')/2$, half a drift: read backwards it is itself; {doc}`/book/tutorial/sgnuts`) in the bowl, averaged over the steps of a pass:
+# The variance still contains the excursion that the chain makes within a pass. {numref}`fig-splittings-pass` follows it.
+
+# %% mystnb={"figure": {"caption": "What the errors of the minibatches alone do to $(\\theta, r)$ in the bowl, from rest (cross) to the end (disc): $\\varepsilon = 0.02$, $C = 1$, $V = 4$. Left: ten fresh minibatches. Middle: two passes over the same five minibatches, shuffled anew; the small circle is the end of the first. Right: a sweep, the first pass and then the same one backwards.", "name": "fig-splittings-pass"}, "image": {"alt": "Three paths of ten steps that begin at the origin. The first ends far from it. The second comes back to the horizontal axis at the end of each pass, farther to the right each time. The third goes to the circle of the first pass and returns nearly to the origin."}} tags=["hide-input"]
+moves = flows.palindromic(0.02, 1.0)
+transition, injected = linear_chain(moves, one)
+_, with_noise = linear_chain(moves, one, 1.0)
+both, vectors = torch.linalg.eigh(with_noise - injected)
+enters = vectors[:, -1] * both[-1] ** 0.5  # what an error of size 1 does to (θ, r)
+enters = -enters * enters[1].sign()
+generator = torch.Generator().manual_seed(5)
+
+
+def path(errors):
+    """Where the errors alone bring (θ, r)."""
+    z = [torch.zeros(2, dtype=torch.float64)]
+    for error in errors:
+        z.append(transition @ z[-1] + enters * error)
+    return torch.stack(z)
+
+
+errors = 2 * torch.randn(10, generator=generator, dtype=torch.float64)
+one_pass = (errors[:5] - errors[:5].mean()) * (5 / 4) ** 0.5
+again = one_pass[torch.randperm(5, generator=generator)]
+shown = {
+    "fresh": errors,
+    "two passes": torch.cat([one_pass, again]),
+    "a sweep": torch.cat([one_pass, one_pass.flip(0)]),
+}
+figure, panels = plt.subplots(1, 3, figsize=(7.2, 2.7), sharex=True, sharey=True)
+for axes, (name, values) in zip(panels, shown.items(), strict=True):
+    z = path(values)
+    axes.axhline(0, color=TRUTH, lw=0.8, zorder=0)
+    axes.plot(*z.T, ".-", ms=4, lw=1, color=colour)
+    axes.plot(0, 0, "x", color="black", ms=7)
+    axes.plot(*z[-1], "o", color="black", ms=6)
+    if name != "fresh":
+        axes.plot(*z[5], "o", color="black", mfc="white", ms=6)
+    axes.set(title=name, xlabel=r"$\theta$")
+panels[0].set(ylabel="$r$")
+plt.show()
+
+# %% [markdown]
+# Fresh errors drive the chain away. At the end of a pass the momentum is nearly back, because the kicks add up to zero, but the position stays displaced. In a *symmetric sweep* {cite:p}`paulin2024` every second pass has the reversed order, and it undoes this displacement as well ({ref}`ex-splittings-order`).
+# The shorter a pass is, the smaller are the excursions.
+# The table has the excess of the variance for the palindromic step in the bowl, averaged over the steps of a pass:
 
 # %% tags=["hide-input"]
 steps = (0.2, 0.1, 0.05, 0.025)
@@ -274,7 +319,7 @@ for m in (5, 10, 20, 40, 80):
 #
 # ## Not together with an estimate
 #
-# With passes the errors cancel, and nothing is left that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch, subtracts it, and makes the chain too cold.
+# With passes the errors cancel, so nothing is left that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch and subtracts it nevertheless, which makes the chain too cold.
 # For the mean of 100 numbers, $n = 10$, $\varepsilon\sqrt a = 0.1$ and $C = 3B$ the variance ratio is {c}`passes-estimate` with the estimate and {c}`passes-alone` without.
 # The package warns of the first.
 
@@ -302,11 +347,9 @@ for name, estimate, bound, because in (
     check(name, ratio, bound, because=because)
 
 # %% [markdown]
-# ## What it saves
+# The board's rows are of the palindromic step, for $\theta^2$ at the cheapest friction. For $\theta$ a smaller friction than the board's $\tfrac12$ is cheaper still, and makes $\theta^2$ more expensive.
 #
-# The board's two rows are of the palindromic step, for $\theta^2$ at the cheapest friction. For $\theta$ a smaller friction is cheaper still (and $\theta^2$ more expensive), and the board stops at $C = \tfrac12$.
-#
-# **To remember:** integrators reduce the step's error, and the order of the data reduces the noise's, as long as a pass is short.
+# **To remember:** a better integrator reduces the error of the step, and a better order of the data reduces the error of the noise, as long as a pass is short.
 #
 # ## Change it
 #

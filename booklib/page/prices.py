@@ -128,8 +128,9 @@ def at_one_per_cent(price: Callable[[float], Price]) -> float:
 
 class Way(NamedTuple):
     """A row of the board: the page that adds it, its name, its price at a step size and
-    a friction, the frictions for θ and θ², how a setting reads, and the step size,
-    where it is not the largest one with an excess of one per cent.
+    a friction, the frictions for θ and θ², how a setting reads, the step size, where
+    it is not the largest one with an excess of one per cent, and the share of the data
+    that a step reads.
 
     The friction for θ² is the cheapest one. For θ any is the same without an estimate
     and with fresh minibatches; the smallest is cheapest with passes, sweeps and control
@@ -142,6 +143,11 @@ class Way(NamedTuple):
     frictions: tuple[float, float] = (0.0, 0.0)
     setting: str = "ε = {:.2g}, C = {:g}"
     step_size: float | None = None
+    share: float = SHARE
+
+
+def _all_data(step_size: float, friction: float) -> Price:
+    return price_of(linear_chain(flows.palindromic(step_size, friction), ONE))
 
 
 def _sgld(step_size: float, friction: float) -> Price:
@@ -182,6 +188,15 @@ def _sgd(rate: float, friction: float) -> Price:
 WAYS = {
     "sgld": Way(1, "SGLD", _sgld, setting="η = {:.2g}"),
     "sghmc": Way(1, "SGHMC, B̂ = 0", _sghmc, (1.0, 30.0)),
+    # Its variance is exact at every stable step: half of the largest one.
+    "all": Way(
+        1,
+        "all the data in each step (palindromic, exact)",
+        _all_data,
+        (0.5, 1.0),
+        step_size=1.0,
+        share=1.0,
+    ),
     # A third of what is to be injected comes from the minibatch, as with C = 3B.
     "sgld-estimate": Way(
         2,
@@ -236,27 +251,27 @@ def least_prices(name: str) -> tuple[Least, Least]:
         )
         price = way.price(step_size, friction)
         steps = price.steps_of_square if found else price.steps
-        found.append(Least(SHARE * steps, step_size, friction))
+        found.append(Least(way.share * steps, step_size, friction))
     return found[0], found[1]
 
 
 def show_prices(page: int) -> None:
-    """Show the price board of a page of *Further*: the rows of the pages up to it.
+    """Show the price board of a page of *Further*: all rows on page 1, elsewhere the
+    rows that the page adds, below the first page's SGHMC.
 
     Example:
-        >>> show_prices(1)
+        >>> show_prices(2)
         variance right to 1 %  passes for a θ  ...
-        SGLD                           100.00         η = 0.0002            50.00  ...
-        SGHMC, B̂ = 0                   99.00  ε = 0.0002, C = 1            49.60  ...
+        SGHMC, B̂ = 0                    99.00  ε = 0.0002, C = 1            49.60  ...
+        SGLD, B̂ = B                      2.96         η = 0.0067             1.48  ...
+        SGHMC, B̂ = B                     2.94    ε = 0.1, C = 3B             1.46  ...
     """
     rows = []
     for name, way in WAYS.items():
-        if way.page <= page:
-            row = [way.name]
+        if page in (1, way.page) or name == "sghmc":
+            row = [way.name, *([str(way.page)] if page == 1 else [])]
             for passes, *setting in least_prices(name):
                 row += [f"{passes:.2f}", way.setting.format(*setting)]
             rows.append(row)
-    show_table(
-        ["variance right to 1 %", "passes for a θ", "with", "passes for a θ²", "with"],
-        rows,
-    )
+    heads = ["variance right to 1 %", *(["page"] if page == 1 else [])]
+    show_table([*heads, "passes for a θ", "with", "passes for a θ²", "with"], rows)

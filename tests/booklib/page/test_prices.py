@@ -68,6 +68,7 @@ def test_an_average_over_whole_passes_has_no_noise_of_minibatches():
 BOARD = {
     "sgld": (100.0, 50.0),
     "sghmc": (99.0, 49.6),
+    "all": (1.0, 2.0),
     "sgld-estimate": (2.96, 1.48),
     "estimate": (2.94, 1.46),
     "passes": (1.97, 2.78),
@@ -86,10 +87,14 @@ def test_the_rows_of_the_board(name):
     assert [x.passes for x in least] == pytest.approx(BOARD[name], rel=5e-3)
     for _, step_size, friction in least:
         excess = way.price(step_size, friction).excess
-        expected = {"sgd": 0.0, "sgld-estimate": 1 / (1 - step_size / 2) - 1}
+        expected = {
+            "all": 0.0,
+            "sgd": 0.0,
+            "sgld-estimate": 1 / (1 - step_size / 2) - 1,
+        }
         assert excess == pytest.approx(expected.get(name, 0.01), abs=2e-6)
         assert excess <= 0.01 + 2e-6
-    if name in ("sghmc", "passes", "sweeps", "control"):
+    if name in ("sghmc", "all", "passes", "sweeps", "control"):
         for factor in (0.8, 1.25):
             other = way._replace(frictions=(1.0, factor * way.frictions[1]))
             with pytest.MonkeyPatch.context() as patch:
@@ -115,19 +120,21 @@ def test_the_rows_by_the_formulas_of_the_book():
         power = 1 - rate
         assert passes == pytest.approx(0.01 * (1 + power) / (1 - power))
         assert of_square == pytest.approx(0.01 * (1 + power**2) / (1 - power**2))
+    (passes, e, c), _ = least_prices("all")
+    assert passes == pytest.approx(2 * c / e)
     for name in ("passes", "sweeps"):
         (passes, e, c), _ = least_prices(name)
         assert 1.01 * passes == pytest.approx(0.01 * 2 * c / e, rel=1e-5)
 
 
-def test_a_page_shows_the_rows_up_to_its_own(capsys):
+def test_a_page_shows_its_own_rows_below_one_and_the_first_page_all(capsys):
     show_prices(2)
     heads, *rows = capsys.readouterr().out.splitlines()
-    assert heads.startswith("variance right to 1 %")
-    assert [row.split("  ")[0] for row in rows] == [
-        "SGLD",
-        "SGHMC, B̂ = 0",
-        "SGLD, B̂ = B",
-        "SGHMC, B̂ = B",
-    ]
-    assert rows[3].split()[-7:] == "1.46 ε = 0.1, C = 3B".split()
+    assert heads.startswith("variance right to 1 %  passes")
+    names = [row.split("  ")[0] for row in rows]
+    assert names == ["SGHMC, B̂ = 0", "SGLD, B̂ = B", "SGHMC, B̂ = B"]
+    assert rows[2].split()[-7:] == "1.46 ε = 0.1, C = 3B".split()
+    show_prices(1)
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split()[5] == "page"
+    assert [row.split("  ")[0] for row in rows] == [way.name for way in WAYS.values()]
