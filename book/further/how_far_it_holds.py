@@ -9,7 +9,7 @@
 # # Where nothing is stationary
 #
 # ```{div} page-head
-# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 27 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! escape, ! tamed gradient, ! quasi-stationary distribution
@@ -26,7 +26,7 @@ from booklib.page.claims import check, near
 import matplotlib.pyplot as plt
 
 from booklib.page.claims import at_least, at_most, at_most_errors
-from booklib.page.figures import COLOURS, use_style
+from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 
 use_style()
@@ -138,11 +138,27 @@ check(
     says="Largest relative change of three of the probabilities on a finer grid",
 )
 
+# %% mystnb={"figure": {"caption": "A chain at $\\varepsilon = 0.45$, friction 3, from the step 30 before its escape. Grey: the wells, $\\lvert\\theta\\rvert < 2$. Dashed: the edges $\\pm\\theta_*$ that are derived below; beyond them each swing is wider than the last. The axis is linear up to 2 and logarithmic beyond.", "name": "fig-how-far-path"}, "image": {"alt": "A line that moves irregularly between the two wells, then swings across the dashed lines to alternating sides, each swing many times wider than the one before."}} tags=["hide-input"]
+generator, h = torch.Generator().manual_seed(4), 0.45
+pair = [1.0, 1.0]
+while abs(pair[-1]) < 1e6:
+    noise = h * (6 * h) ** 0.5 * float(torch.randn(1, generator=generator))
+    kick = noise - h**2 * quartic_slope(pair[-1])
+    pair.append(pair[-1] + (1 - 3 * h) * (pair[-1] - pair[-2]) + kick)
+figure, axes = plt.subplots(figsize=(5.2, 3.0))
+axes.axhspan(-2, 2, color=TRUTH, alpha=0.35, lw=0)
+for side in (-1, 1):
+    axes.axhline(side * edge(h), ls="--", color="black", lw=0.8)
+axes.plot(range(-29, 1), pair[-30:], ".-", color=COLOURS["SGHMC"])
+axes.set_yscale("symlog", linthresh=2)
+axes.set(xlabel="steps before the end", ylabel=r"$\theta$")
+plt.show()
+
 # %% [markdown]
 # ## The edge
 #
 # The gradient $4\theta^3 - 4\theta$ grows faster than $\theta$, so a step that is small in the middle is too large far out.
-# There SGHMC overshoots: if a kick brings $\theta$ to the other side at the same distance, the chain swings between the two, and from further out it swings wider at every step.
+# There SGHMC overshoots ({numref}`fig-how-far-path`): the kick carries $\theta$ to the other side, the next one back, and from far enough out it swings wider at every step.
 # The border is where $\theta'' = \theta = -\theta'$ solves {eq}`eq-how-far-pair` without noise. With $\theta' = x$ that says $-x = x + (1 - \varepsilon C)\,2x - \varepsilon^2U'(x)$, or
 #
 # $$
@@ -168,7 +184,7 @@ check(
 # Under a stationary distribution $\mu$ it could not: at all times it would be beyond a distance $K$ with the probability $\mu(\lvert\theta\rvert > K)$, which tends to zero as $K$ grows.
 #
 # For SGLD this goes back to {cite:t}`roberts1996`.
-# So at no step size do all chains stay. A smaller one only moves the edge outwards.
+# So at no step size do all chains stay: a smaller step only moves the edge outwards.
 # Whether a run of a given length is *safe* is another question, the one of the guess.
 #
 # ## Right for longer than anyone can wait
@@ -276,7 +292,7 @@ check(
 #
 # To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$: where it grows, chains can overshoot as here; where it does not, in none of them, there is no sign of it.
 #
-# **To remember:** where the gradient grows faster than $\lvert\theta\rvert$ there is no stationary distribution, at any step size; at small steps the samples are good all the same, for longer than anyone can wait.
+# **To remember:** where the gradient grows faster than $\lvert\theta\rvert$ there is no stationary distribution, at any step size. At small steps the samples are nevertheless good, for longer than anyone can wait.
 #
 # ## Change it
 #

@@ -9,7 +9,7 @@
 # # Can rejections correct it?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 36 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! AMAGOLD, ! Metropolis correction with minibatches, ! austerity, ! acceptance; with minibatches
@@ -26,9 +26,7 @@ import math
 import warnings
 
 import matplotlib.pyplot as plt
-import numpy as np
 from scipy.integrate import quad
-from scipy.stats import t as student
 
 from booklib.page.claims import at_most
 from booklib.page.figures import COLOURS, TRUTH, use_style
@@ -47,7 +45,7 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # HMC corrects its paths by rejecting some of them.
 # Can rejections correct the noise of minibatches, too, without a noise estimate, and at what price?
 #
-# They can, exactly, at every step size. Take the palindromic steps of {doc}`/book/tutorial/sgnuts`, and accept the end of the path by the *work of its own minibatch gradients*.
+# They can, exactly, at every step size. Take palindromic steps, and accept the end of the path by the *work of its own minibatch gradients*.
 # An accepted path of the duration $t$ costs more than $\tfrac12t^2d$ passes over the data in $d$ dimensions, and a pass for each proposal. With the best step a quarter of a swing, $t = \tfrac12\pi$, costs, rejected paths included:
 #
 # | dimension $d$ | passes for an accepted quarter of a swing |
@@ -56,7 +54,7 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # | 10 | {c}`price-10` |
 # | 100 | {c}`price-100` |
 #
-# This is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. It needs one result of page 12 of the tutorial, an elective page: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
+# This is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. The page needs page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
 
 
 # %%
@@ -93,7 +91,7 @@ for name, friction in (("naive-rejected", 0.0), ("amagold", 0.5)):
 # %% [markdown]
 # The variance of $\theta$ is {c}`amagold`. Without friction the same function is naive SGHMC with HMC's rejection, and has {c}`naive-rejected`, where naive SGHMC alone has more than 2 ({numref}`fig-amagold`, left).
 #
-# The noise pumps energy into a path at the rate $\operatorname{tr}B$ ({doc}`page 7 of the tutorial </book/tutorial/naive_sghmc>`). It must be paid for in rejections (right), and friction hardly changes that.
+# The noise pumps energy into a path at the rate $\operatorname{tr}B$ ({doc}`page 7 of the tutorial </book/tutorial/naive_sghmc>`). The correction has to reject paths for this energy (right), and friction hardly changes how many.
 # *A guess before you look: a path lasts until the noise has brought in the energy 1. How often is it accepted?*
 
 # %% tags=["hide-input"]
@@ -280,57 +278,17 @@ check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 #
 # Nothing here asks for a Gaussian: in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well` (exactly 0.8327).
 #
-# ## Can the decision itself use a subsample?
+# Here the *path* uses minibatches and the decision all the data. May the decision use a subsample, too? A test at $z$ standard errors would have to read a share of the data that does not fall with $N$ ({ref}`ex-poll-short`; {cite:t}`korattikara2014` and {cite:t}`bardenet2014` have such tests).
 #
-# Random-walk Metropolis accepts $\theta'$ if $\sum_i\ell_i > \log u$, with $\ell_i = \log p(x_i \mid \theta') - \log p(x_i \mid \theta)$ and $u$ uniform in $(0, 1)$. {cite:t}`korattikara2014` and {cite:t}`bardenet2014` read the $\ell_i$ in random order until a test can decide.
-
-# %% tags=["hide-input"]
-N, looks = 1_000, torch.arange(50, 1_001, 50)
-numbers = torch.randn(N, generator=torch.Generator().manual_seed(8)).double()
-shuffle, double = np.random.default_rng(9), {"dtype": torch.float64}
-at = numbers.mean() + torch.randn(200, 1, generator=generator, **double) / N**0.5
-spread, share = [], []
-for number in range(400):
-    rows = np.broadcast_to(numbers.numpy(), (200, N))
-    order = torch.from_numpy(shuffle.permuted(rows, axis=1)).reshape(200, -1, 50)
-    means = order.sum(-1).cumsum(1) / looks
-    seconds = order.square().sum(-1).cumsum(1) / looks - means**2
-    left_over = (seconds * (1 - looks / N) / (looks - 1)).sqrt()
-    step = 2.4 / N**0.5 * torch.randn(200, 1, generator=generator, **double)
-    threshold = torch.rand(200, 1, generator=generator, **double).log() / N
-    gaps = step * (means - (at + step / 2)) - threshold  # of the mean of the ℓ
-    quantiles = torch.from_numpy(student.ppf(0.99, looks - 1))
-    first = (gaps.abs() > quantiles * step.abs() * left_over).int().argmax(1)
-    accepted = gaps.gather(1, first[:, None]) > 0  # after 1,000 at the latest
-    at = torch.where(accepted, at + step, at)
-    if number >= 20:
-        spread.append(N * (at - numbers.mean()).square())
-        share.append(looks[first] / N)
-spread, share = torch.stack(spread).mean(0), torch.stack(share)
-check("poll-share", share.mean(), near(0.62, 0.02), because="80,000 decisions")
-error = float(spread.std()) / 200**0.5
-check("poll-spread", spread.mean(), near(1.12), error=error, because="six seeds")
-
-# %% [markdown]
-# For the mean of 1,000 normal numbers, with a $t$-test at the level 0.01 of each look (fixed per look here; Korattikara et al. choose it for the whole sequence), a decision reads {c}`poll-share` of the data, and the variance is {c}`poll-spread` in place of 1. A test whose error can be bounded ({prf:ref}`prop-naive-poll`) reads nearly everything.
+# ```{admonition} Other ways to decide from a subsample
+# :class: dropdown
 #
-# The reason: the mean of $n$ numbers, times $N$, has the variance $(\frac Nn - 1)\lvert\Delta\rvert^2$ for a step $\Delta$ in posterior standard deviations. If the sum is at the distance $g$ from $\log u$, a decision at $z$ standard errors must read
+# The first three are exact. *Firefly* {cite:p}`maclaurin2014` gives every example a switch, and reads those that are on; it needs a lower bound of each likelihood. *Scalable Metropolis–Hastings* {cite:p}`cornish2019` decides factor by factor, by bounds from an expansion near the mode. *TunaMH* {cite:p}`zhang2020tuna` draws the size of its minibatch, and needs bounds on each example's change of energy.
+# *Pseudo-marginal* subsampling {cite:p}`quiroz2019` estimates the likelihood with control variates, and bounds the error of what it samples. The *Barker test* of {cite:t}`seita2017` counts the minibatch's noise as part of the decision's randomness; the noise must be nearly Gaussian, with a variance below one.
+# {prf:ref}`prop-naive-poll` bounds the error of decisions that are seldom wrong.
+# ```
 #
-# $$
-# \frac nN \ge \frac{\lvert\Delta\rvert^2}{\lvert\Delta\rvert^2 + g^2/z^2}
-# $$ (eq-naive-poll)
-#
-# of the data: a share, however many there are. A move like that of HMC, with $\lvert\Delta\rvert^2 \approx 2d$ and $g$ of order one, needs 99 % in ten dimensions at $z = 2.3$.
-#
-# *Exact subsampling* exists, too: the first three of these ways are exact.
-#
-# * *Firefly* {cite:p}`maclaurin2014` gives every example a switch, and reads those that are on. It needs a lower bound of each likelihood, tight and with a cheap product.
-# * *Scalable Metropolis–Hastings* {cite:p}`cornish2019` decides factor by factor and skips most factors by bounds from an expansion near the mode. It reads $O(1)$ examples a step, or fewer, where the posterior concentrates as a Gaussian.
-# * *TunaMH* {cite:p}`zhang2020tuna` draws the size of its minibatch from a Poisson distribution. It needs bounds on each example's change of energy in a move, and its minibatch has the smallest possible order at its speed.
-# * *Pseudo-marginal* subsampling {cite:p}`quiroz2019` estimates the likelihood with control variates, and keeps the subsamples of successive decisions dependent. It samples a perturbed posterior, whose error it bounds.
-# * The *Barker test* of {cite:t}`seita2017` counts the minibatch's noise as part of the decision's randomness. It is approximate: the noise must be nearly Gaussian, with a variance below one.
-#
-# **To remember:** minibatch paths can be made exact; the energy that noise brings in is then paid in rejected paths, $d$ times over.
+# **To remember:** a rejection makes the paths of minibatches exact, but the energy that their noise brings in grows with the dimension, and every bit of it is paid for in rejected paths.
 #
 # ## Change it
 #
@@ -357,13 +315,15 @@ check("poll-spread", spread.mean(), near(1.12), error=error, because="six seeds"
 # ```{exercise}
 # :label: ex-poll-short
 #
-# ★★★ Let the steps be short, $\lvert\Delta\rvert \to 0$.
-# Then the sum of the $\ell_i$ is small, and $g \approx -\log u$.
-# What is the expected share of the data by {eq}`eq-naive-poll`, and how do the passes for an independent sample grow?
+# ★★★ *A decision from a subsample.* Metropolis' rule accepts $\theta'$ if $\sum_i\ell_i > \log u$, with $\ell_i = \log p(x_i \mid \theta') - \log p(x_i \mid \theta)$ and $u$ uniform in $(0, 1)$. In the mean of $N$ numbers a step of $\Delta$ posterior standard deviations makes the $\ell_i$ scatter with the variance $\lvert\Delta\rvert^2/N$.
+# Estimate the sum from $n$ of the $N$ examples, drawn without replacement. Which share $n/N$ must a decision at $z$ standard errors read, if the sum lies at the distance $g$ from $\log u$?
+# Now let the steps be short, $\lvert\Delta\rvert \to 0$, so that $g \approx -\log u$. What is the expected share, and how do the passes for an independent sample grow?
 # ```
 #
 # ```{solution} ex-poll-short
 # :class: dropdown
+#
+# The estimate has the variance $(\frac Nn - 1)\lvert\Delta\rvert^2$. It must be at most $g^2/z^2$, so $\frac nN \ge \lvert\Delta\rvert^2/(\lvert\Delta\rvert^2 + g^2/z^2)$: a share, however many data there are. A move like that of HMC, with $\lvert\Delta\rvert^2 \approx 2d$ and $g$ of order one, needs 99 % in ten dimensions at $z = 2.3$.
 #
 # $-\log u$ has the density $e^{-g}$.
 # Write $a = z\lvert\Delta\rvert$: the share is $a^2/(a^2 + g^2)$, and its expectation

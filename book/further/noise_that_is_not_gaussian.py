@@ -9,7 +9,7 @@
 # # Noise that depends on the place
 #
 # ```{div} page-head
-# Level: second course · Reading: about 37 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 29 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! kurtosis, ! rare classes
@@ -20,15 +20,16 @@ import itertools
 
 import torch
 
-from booklib.page.claims import at_least, check, near
-from booklib.page.tables import show_table
+from booklib.page.claims import check, near
 from sgmc.posteriors import LogisticRegression
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
+from booklib.page.claims import at_least
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
+from booklib.page.tables import show_table
 from sgmc import sample
 from sgmc.kernels import SGLD
 
@@ -40,13 +41,14 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Real noise is larger where the examples disagree more, and it is skew.
 # What is sampled then?
 #
-# Noise $V(\theta)$ that depends on the place does two things: it *heats* on the way uphill, and it *thins out* the samples where it is large. In general no temperature is the sum of both.
-# In SGHMC a noise estimate or a friction that follows the noise corrects it.
-# Skewness comes one order of the step later.
+# Noise $V(\theta)$ that depends on the place does two things: it *heats* on the way uphill, and it *thins out* the samples where it is large. In general no temperature is the sum of both. Skewness comes one order of the step later.
 #
 # The example is small enough for a computer to know everything about it: twelve throws at a basket, a logistic regression with one coefficient $\theta$ and the prior $N(0, 1)$.
 # Eleven throws hit, at small inputs, and one at the input 4 misses.
 # Minibatches have two examples. The few that contain the miss pull $\theta$ to the left, and the harder the larger $\theta$ is, so the noise grows from left to right.
+#
+# *A guess before you look.* The noise is large on the right and small on the left. In which tail does SGLD have more samples than the same average noise everywhere would give?
+#
 # There are 66 minibatches. All of them at every place of a grid give the exact stationary distribution of SGLD:
 
 
@@ -67,6 +69,12 @@ def noise_of(g):
     return 12**2 / 2 * 10 / 11 * g.var(-1, correction=0)
 
 
+throws = LogisticRegression(inputs.double()[:, None], labels.double(), batch_size=2)
+target = torch.exp(-throws.energy(grid[:, None]))
+target = target / target.sum()  # the posterior on the grid
+noise, slope = noise_of(examples(grid)), examples(grid).sum(-1)  # V(θ) and U′
+
+
 def sgld_on_the_grid(step_size):
     """The stationary distribution of SGLD, by all minibatches of two."""
     pairs = torch.tensor(list(itertools.combinations(range(12), 2)))
@@ -77,10 +85,6 @@ def sgld_on_the_grid(step_size):
 
 
 # %% mystnb={"figure": {"caption": "Top: the posterior of the coefficient (grey) and the noise $V(\\theta)$ of minibatches of two among twelve examples (line). Bottom: what SGLD at $\\eta = 0.002$ adds to the density, divided by $\\eta$: enumerated (thick), by this page's formula (dashed), and by the best of all temperatures (dotted).", "name": "fig-how-far-local"}, "image": {"alt": "Top: a grey hill at 0.3, and a curve of the noise that rises across it from below 10 on the left to above 80 on the right. Bottom: the enumerated change is negative in the middle and has a positive bump on either side; the dashed line lies on it, the dotted one is a similar curve too far to the left."}} tags=["hide-input"]
-throws = LogisticRegression(inputs.double()[:, None], labels.double(), batch_size=2)
-target = torch.exp(-throws.energy(grid[:, None]))
-target = target / target.sum()
-noise, slope = noise_of(examples(grid)), examples(grid).sum(-1)  # V(θ) and U′
 hits = torch.sigmoid(inputs * grid[:, None])
 curvature = (inputs.square() * hits * (1 - hits)).sum(-1) + 1  # U″
 
@@ -122,7 +126,6 @@ plt.show()
 # %% [markdown]
 # In {numref}`fig-how-far-local` the formula (dashed) lies on the enumerated change (thick), and the best temperature (dotted) does not: it adds too much on the far left, where the noise is small, and its trough stands too far to the left.
 # The bump on the right is {c}`per-cent` per cent of the density there.
-# *A guess before you read on: the noise is large on the right and small on the left. In which tail has SGLD more samples than the same average noise everywhere would give?*
 #
 # ## What a step does to a mean
 #
@@ -138,7 +141,7 @@ plt.show()
 # up to terms of order $\eta^3$.
 # The skewness of $\zeta$ is among those terms, as $-\eta^3E\zeta^3$ in $E\delta^3$, and its fourth moment enters at order $\eta^4$.
 #
-# In equilibrium a step changes no mean. Take a smooth function $\varphi$, expand $\varphi(\theta + \delta)$ by Taylor's formula, and write the stationary density as $\pi(1 + \eta h)$ with the posterior $\pi$ and an unknown $h$. The average change of $\varphi$ is
+# *Step 1: a balance.* In equilibrium a step changes no mean. Take a smooth function $\varphi$, expand $\varphi(\theta + \delta)$ by Taylor's formula, and write the stationary density as $\pi(1 + \eta h)$ with the posterior $\pi$ and an unknown $h$. The average change of $\varphi$ is
 #
 # $$
 # \begin{aligned}
@@ -147,15 +150,30 @@ plt.show()
 # \end{aligned}
 # $$
 #
-# Integrate by parts.
-# Since $\pi' = -U'\pi$, the first bracket times $\pi$ is $(\pi\varphi')'$, so at order $\eta$ its integral vanishes. At order $\eta^2$ it leaves $\int h(\pi\varphi')'$, which is $-\int\pi h'\varphi'$, by parts once.
-# In the second, $-\int\pi U'\varphi''' = \int\pi'\varphi''' = -\int\pi\varphi''''$, and $\int\pi\varphi'''' = \int\pi''\varphi'' = \int\pi(U'^2 - U'')\varphi''$, so all of it is
+# *Step 2: the first integral.* Since $\pi' = -U'\pi$, the bracket times $\pi$ is a derivative, $\pi(\varphi'' - U'\varphi') = (\pi\varphi')'$. Its integral vanishes, and what is left is of order $\eta^2$:
 #
 # $$
-# \tfrac12\int\pi(V + U'')\,\varphi''\,d\theta = -\tfrac12\int\bigl(\pi(V + U'')\bigr)'\varphi'\,d\theta.
+# \int h\,(\pi\varphi')'\,d\theta = -\int\pi h'\varphi'\,d\theta.
 # $$
 #
-# The sum is zero for every $\varphi$, so $\pi h' = -\tfrac12\bigl(\pi(V + U'')\bigr)'$. Divide by $\pi$ and integrate:
+# *Step 3: the second integral.* The same rule removes the third and fourth derivatives:
+#
+# $$
+# \begin{aligned}
+# -\int\pi U'\varphi''' &= \int\pi'\varphi''' = -\int\pi\varphi'''',\\
+# \int\pi\varphi'''' &= \int\pi''\varphi'' = \int\pi(U'^2 - U'')\varphi''.
+# \end{aligned}
+# $$
+#
+# With the $\tfrac12\varphi''''$ of the bracket that makes $-\tfrac12\int\pi(U'^2 - U'')\varphi''$, so that $U'^2$ cancels and
+#
+# $$
+# \tfrac12\int\pi(V + U'')\,\varphi''\,d\theta = -\tfrac12\int\bigl(\pi(V + U'')\bigr)'\varphi'\,d\theta
+# $$
+#
+# is all that is left.
+#
+# *Step 4: compare.* The sum of both is zero for every $\varphi$, so $\pi h' = -\tfrac12\bigl(\pi(V + U'')\bigr)'$. Divide by $\pi$, use $\pi' = -U'\pi$, and integrate:
 #
 # $$
 # h = \tfrac12\int(V + U'')\,dU - \tfrac12(V + U'') + \text{const},
@@ -173,11 +191,7 @@ plt.show()
 
 
 # %%
-throws = LogisticRegression(inputs.double()[:, None], labels.double(), batch_size=2)
-target = torch.exp(-throws.energy(grid[:, None]))
-target = target / target.sum()
 hits = torch.sigmoid(inputs * grid[:, None])
-noise, slope = noise_of(examples(grid)), examples(grid).sum(-1)  # V(θ) and U′
 both = noise + (inputs.square() * hits * (1 - hits)).sum(-1) + 1  # V + U″
 
 
@@ -228,8 +242,9 @@ check("sgld-run", value, exact, error=float(error), because="the enumeration")
 #
 # Which term wins? {numref}`fig-noise-terms` has them one by one, and the table adds them up in both tails.
 
-# %%
+# %% tags=["hide-input"]
 average = float((target * noise).sum())  # V̄
+rows = []
 terms = {"heat": heat, "thinning": thinning, "sum": h}
 terms["average noise everywhere"] = sum(two_terms(both - noise + average))
 for name, term in terms.items():
@@ -237,7 +252,8 @@ for name, term in terms.items():
         float((target * term)[tail].sum() / target[tail].sum())
         for tail in (grid < -0.4, grid > 1.4)
     )
-    print(f"{name:24}  θ < −0.4: {left:4.0f} η   θ > 1.4: {right:4.0f} η")
+    rows.append([name, f"{left:.0f} η", f"{right:.0f} η"])
+show_table(["relative change of a tail's share", "θ < −0.4", "θ > 1.4"], rows)
 
 # %% mystnb={"figure": {"caption": "The change of the density over $\\eta$ (dashed, as in {numref}`fig-how-far-local`), and its two terms, each with the mean zero: heat, $\\frac{1}{2}\\int(V + U'')\\,dU$ (solid), and thinning, $-\\frac{1}{2}(V + U'')$ (dotted).", "name": "fig-noise-terms"}, "image": {"alt": "The solid line has a trough in the middle and a high bump on the right, and little on the left. The dotted line is positive on the left, and slightly negative on the right. Their sum, dashed, has bumps on both sides."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3))
@@ -249,24 +265,22 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# In the noisy right tail the heat wins: SGLD has more samples there than with the average noise everywhere. In the quiet left tail there is little heat, so it has fewer, although the thinning elsewhere sends samples there. That answers the guess: samples avoid noisy places by the second term only.
+# In the noisy right tail the heat wins, so SGLD has more samples there than with the average noise everywhere. In the quiet left tail there is little heat, so it has fewer, although the thinning elsewhere sends samples there. That answers the guess: the second term alone would keep samples away from noisy places, but the first is larger.
 #
-# ## Friction that follows the noise
+# ## What corrects it
 #
-# In SGHMC a noise estimate corrects this if it, too, depends on the place: with $E[\hat V \mid \theta] = V(\theta)$ the first order vanishes, by the proof of {prf:ref}`thm-sghmc-first-order`. The tutorial's estimate from the step's own minibatch does so, as long as nothing is clipped: the friction has to exceed $\hat B = \tfrac12\varepsilon\hat V$ in every step.
-# There is a way without that condition: leave the injected noise as it is, $2\varepsilon A$, and *add the friction that belongs to the noise*,
+# In SGHMC a noise estimate corrects the first order if it, too, depends on the place: it vanishes if $E[\hat V \mid \theta] = V(\theta)$, by the proof of {prf:ref}`thm-sghmc-first-order`. The tutorial's estimate from the step's own minibatch has this property as long as nothing is clipped, so the friction has to exceed $\hat B = \tfrac12\varepsilon\hat V$ in every step.
+# A *friction that follows the noise* needs no such bound: keep the injected noise $2\varepsilon A$ as it is, and add to the friction what the noise asks for,
 #
 # $$
 # C(y) = A + \tfrac12\varepsilon V(y),
 # $$ (eq-following)
 #
-# at the place $y$ of the kick. All noise together is then $2\varepsilon C(y)$, at every place what its friction asks for.
-# In the palindromic step ({doc}`/book/tutorial/sgnuts`) the kick back happens at the same $y$, so the reversal argument holds as it stands: with Gaussian noise the error is of order $\varepsilon^2$ whatever $V(\theta)$ is ({prf:ref}`thm-following-friction`). This is the integrator of {cite:t}`matthews2018`.
-#
-# Below, each setting gives the friction $C$ and the estimate $\hat B$; the injected noise is $2\varepsilon(C - \hat B)$, and a friction follows the noise if $C - \hat B = A$ everywhere.
+# at the place $y$ of the kick. In the palindromic step of page 12 of the tutorial ({doc}`an elective </book/tutorial/sgnuts>`) the error is then of order $\varepsilon^2$ for Gaussian noise, whatever $V(\theta)$ is ({prf:ref}`thm-following-friction`). This is the integrator of {cite:t}`matthews2018`.
+# The table has the shares of the samples in both tails over the posterior's, at $\varepsilon = 0.1$ and $A = 1.6$:
 
 
-# %%
+# %% tags=["hide-input"]
 def of_two(g, generator):
     """The gradient from two of the twelve examples, and V̂ from the same two."""
     first = torch.randint(12, (len(g), 1), generator=generator)
@@ -294,7 +308,7 @@ settings = {  # C and B̂, from B = ½εV(y) and its estimate from the step's mi
 }
 
 
-def samples(setting, minibatch=of_two, step_size=0.1, second=False):
+def samples(setting, minibatch=of_two, step_size=0.1):
     """Samples of SGHMC's palindromic step (places in time, chains)."""
     generator = torch.Generator().manual_seed(1)
     theta, r = torch.randn(2, 6_000, generator=generator)
@@ -302,8 +316,6 @@ def samples(setting, minibatch=of_two, step_size=0.1, second=False):
     for step in range(round(20 / step_size)):
         y = theta + step_size / 2 * r
         gradient, V_hat = minibatch(examples(y), generator)
-        if second:  # V̂ from other examples than those of the gradient
-            _, V_hat = minibatch(examples(y), generator)
         B = step_size / 2 * noise_of(examples(y))
         C, B_hat = setting(B, step_size / 2 * V_hat)
         normal = torch.randn(6_000, generator=generator)
@@ -329,15 +341,15 @@ def shares(kept):
 
 
 measured = {
-    "the average V, C = 4.4": shares(samples(settings["average"])),
-    "own B̂, C = 4.5": shares(samples(own(4.5))),
-    "own B̂, C = 18": shares(samples(own(18.0))),
-    "own B̂, C = 16, half the step": shares(samples(own(16.0), step_size=0.05)),
-    "C follows, Gaussian noise": shares(samples(settings["follows"], gaussian)),
-    "C follows": shares(samples(settings["follows"])),
-    "C follows, half the step": shares(samples(settings["follows"], step_size=0.05)),
-    "C follows its own V̂": shares(samples(settings["follows V̂"])),
-    "C follows a second V̂": shares(samples(settings["follows V̂"], second=True)),
+    "one friction, one estimate: of the average V": shares(
+        samples(settings["average"])
+    ),
+    "the minibatch's own estimate, clipped at C = 4.5": shares(samples(own(4.5))),
+    "friction that follows V, Gaussian noise": shares(
+        samples(settings["follows"], gaussian)
+    ),
+    "friction that follows V, real minibatches": shares(samples(settings["follows"])),
+    "friction that follows its own V̂": shares(samples(settings["follows V̂"])),
 }
 show_table(
     ["share of samples over the posterior's", "θ < −0.4", "θ > 1.4"],
@@ -347,39 +359,56 @@ show_table(
     ],
     live=["θ < −0.4", "θ > 1.4"],
 )
-(left, error), (right, right_error) = measured["C follows, Gaussian noise"]
+(left, error), (right, right_error) = measured[
+    "friction that follows V, Gaussian noise"
+]
 check("follows-left", left, near(1), error=error, because="noise that is not skew")
 check(
     "follows-right", right, near(1), error=right_error, because="noise that is not skew"
 )
 
-# %% tags=["hide-input"]
 seeds = "three seeds agree to 0.05"
 for name, key, tail, bound, reason in (
-    ("one-left", "the average V, C = 4.4", 0, near(0.6, 0.1), seeds),
-    ("clipped-right", "own B̂, C = 4.5", 1, at_least(2), "B̂ is clipped"),
-    ("unclipped-right", "own B̂, C = 16, half the step", 1, near(1, 0.2), "no clip"),
-    ("skew-left", "C follows", 0, near(1.27, 0.12), seeds),
-    ("half-left", "C follows, half the step", 0, near(1.12, 0.09), seeds),
-    ("shared-right", "C follows its own V̂", 1, at_least(5), "8.3 to 8.5 in others"),
-    ("second-right", "C follows a second V̂", 1, at_least(2), "V̂ of two examples"),
+    (
+        "one-left",
+        "one friction, one estimate: of the average V",
+        0,
+        near(0.6, 0.1),
+        seeds,
+    ),
+    (
+        "clipped-right",
+        "the minibatch's own estimate, clipped at C = 4.5",
+        1,
+        at_least(2),
+        "B̂ is clipped",
+    ),
+    (
+        "skew-left",
+        "friction that follows V, real minibatches",
+        0,
+        near(1.27, 0.12),
+        seeds,
+    ),
+    (
+        "shared-right",
+        "friction that follows its own V̂",
+        1,
+        at_least(5),
+        "8.3 to 8.5 in others",
+    ),
 ):
     value, error = measured[key][tail]
     check(name, value, bound, error=error, because=reason)
 
 # %% [markdown]
-# *The average.* With one friction and one estimate for all places the quiet left tail has {c}`one-left` of the samples that it should have, and the noisy right tail has too many, although the average noise is right.
+# With one friction and one estimate for all places the quiet left tail has {c}`one-left` of the samples that it should have, and the noisy right tail has too many, although the average noise is right.
+# The minibatch's own estimate is clipped where the noise is large, so that the right tail has {c}`clipped-right` times its samples; a larger friction or a smaller step avoids that, at the price of a slow chain.
+# With the friction that follows, both tails are right if the noise is Gaussian: {c}`follows-left` and {c}`follows-right`. The real minibatches are skew, which moves the tails at order $\varepsilon^2$: the left tail has {c}`skew-left`.
 #
-# *The tutorial's estimate.* With $C = 4.5$ the right tail has {c}`clipped-right` times its samples, because there $\hat B$ often exceeds $C$ and is clipped. A large friction helps, and so does a small step: at half the step nothing is clipped, and the right tail has {c}`unclipped-right`. The price is a slow chain.
+# The correction has a price. $V(y)$ came from all twelve examples, a whole pass in every step, and the step's own minibatch cannot replace it: with its $\hat V$ in the friction the right tail has {c}`shared-right` times its samples ({ref}`ex-noise-shared` says why).
 #
-# *Friction that follows.* With Gaussian noise both tails are right at the moderate friction: {c}`follows-left` and {c}`follows-right`.
-# The real minibatches are skew. That moves the tails at order $\varepsilon^2$, since the third moment of a kick is $\varepsilon^3E\zeta^3$ and there are $1/\varepsilon$ kicks in a unit of time: the left tail has {c}`skew-left`, and {c}`half-left` at half the step. (The order shows only at still smaller steps.)
-#
-# Here $V(y)$ came from all twelve examples, a whole pass in every step. What is there in practice?
-# *Not* the step's own minibatch: with its $\hat V$ in the friction the right tail has {c}`shared-right` times its samples ({ref}`ex-noise-shared` says why).
-# A second minibatch at the same $y$ costs as much as the first. Its $\hat V$ has no such bias, but from two examples it is very noisy, and at this step the right tail still has {c}`second-right` times its samples. It needs smaller steps, or more examples.
-#
-# **To remember:** noise that depends on the place heats on the way uphill and thins out the samples where it is large; in general no temperature does both. A noise estimate or a friction that follows the noise corrects it, where $V(\theta)$ can be had.
+# **To remember:** noise that depends on the place heats on the way uphill and thins out the samples where it is large; in general no temperature does both.
 #
 # ## Change it
 #

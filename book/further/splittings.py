@@ -9,7 +9,7 @@
 # # Which splitting, and in which order the data?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! splitting, ! BAOAB, ! UBU, ! shuffling, ! symmetric minibatch splitting

@@ -80,7 +80,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "torch.exp((1 - 1 / hot) * (y - x))",
     ),
     "constant_sgd": (
-        {"matrix", "short", "long"},
+        {"matrix"},
         "rates.append(2 * torch.linalg.inv(V + A))",
         "rates.append(torch.linalg.inv(V + A))",
     ),
@@ -105,7 +105,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "minibatches=Fresh()",
     ),
     "noise_that_is_not_gaussian": (
-        {"order-formula", "follows-left", "follows-right"},
+        {"order-formula"},
         "thinning = -0.5 * both",
         "thinning = 0.0 * both",
     ),
@@ -115,7 +115,7 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "step, decay, 1.0, step / 2",
     ),
     "control_variates": (
-        {"plain", "control", "kappa", "hill"},
+        {"plain", "control"},
         "N / n * change.sum(1)",
         "n / N * change.sum(1)",
     ),
