@@ -224,7 +224,7 @@ check(
 )
 
 # %% [markdown]
-# This answers the guess: the best ball is {c}`across` times as wide as the posterior across the ellipse, and {c}`along` times along it.
+# The best ball answers the guess: it is {c}`across` times as wide as the posterior across the ellipse, and {c}`along` times along it.
 # Both matrices are right here, since $V$ is about 99 times $A$.
 # SGLD with the estimate $\hat B = \tfrac12\eta V$ would inject what the minibatches' noise lacks in each direction ({ref}`ex-csgd-sgld`). With the matrix it lacks nothing.
 #
@@ -238,12 +238,10 @@ check("board-theta", least[0].passes, near(0.99, 1e-6), kind="exact", digits=2)
 check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3)
 
 # %% [markdown]
-# An independent $\theta$ costs {c}`board-theta` passes and a $\theta^2$ {c}`board-square`, with a variance that is exactly right; SGLD pays a hundred for one per cent.
+# An independent $\theta$ costs {c}`board-theta` passes and a $\theta^2$ {c}`board-square`, with a variance that is exactly right. SGLD pays a hundred for one per cent, and full gradients one or two.
 # The law of {doc}`/book/further/price` is not broken: it is about chains that inject the noise $2\eta$. Here none is injected, and the minibatches' noise is *all* the noise there is, as with $\hat B = C$ in SGHMC.
-# The price is in what one must know, $V$ and $A$ as matrices, and in the quadratic: with the mode and $A$ one could draw from $N(\hat\theta, A^{-1})$ at once. The point is what SGD does, and not a sampler.
+# One pays for it in what one must know, $V$ and $A$ as matrices, and by assuming a quadratic: with the mode and $A$ one could draw from $N(\hat\theta, A^{-1})$ at once. So this page says what SGD does, and does not propose a sampler.
 # Averages of SGD over windows of about a pass need no matrix, if the model fits ({ref}`ex-csgd-average`).
-#
-# *A rate that moves* is another matter. RMSprop and Adam divide the gradient by the root of a running mean of its squares, coordinate by coordinate. With a short memory this rate $G$ is a function of $\theta$, and SGLD with it does not sample $e^{-U}$ but $e^{-U}/G$, so that samples are rare where the rate is large ({ref}`ex-csgd-moving`). {cite:t}`li2016psgld`, who put RMSprop's rate into SGLD, have the term in their algorithm that corrects it.
 #
 # ## Where the matrix fails
 #
@@ -252,6 +250,7 @@ check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3
 # * *Shuffled passes.* The errors of a pass cancel ({eq}`eq-pass-errors`), and the cloud shrinks: over the steps of a pass the variance is {c}`shuffled` of the right one.
 # * *Directions without noise.* Where no example has anything to say, only the prior's exact gradient is left. With one small rate SGD goes to the prior's mode and stays there, although the posterior is as wide as the prior; SGLD's injected noise fills it. With $2(V + A)^{-1}$ and $V = 0$ the sign of $\delta$ flips for ever: that is why the theorem asks for $V \succ 0$.
 # * *Posteriors that are not Gaussian.* The matrix belongs to one mode of a quadratic, and a network has neither. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/studies/neighbours`).
+# * *A rate that moves.* RMSprop and Adam divide the gradient by the root of a running mean of its squares. With a short memory this rate $G$ is a function of $\theta$, and SGLD with it samples $e^{-U}/G$ in place of $e^{-U}$ ({ref}`ex-csgd-moving`). {cite:t}`li2016psgld`, who put RMSprop's rate into SGLD, have the term that corrects it in their algorithm.
 
 # %% tags=["hide-input"]
 sized = noise_variance(LinearRegression(x, y, batch_size=200))

@@ -138,20 +138,23 @@ check(
     says="Largest relative change of three of the probabilities on a finer grid",
 )
 
-# %% mystnb={"figure": {"caption": "A chain at $\\varepsilon = 0.45$, friction 3, from the step 30 before its escape. Grey: the wells, $\\lvert\\theta\\rvert < 2$. Dashed: the edges $\\pm\\theta_*$ that are derived below; beyond them each swing is wider than the last. The axis is linear up to 2 and logarithmic beyond.", "name": "fig-how-far-path"}, "image": {"alt": "A line that moves irregularly between the two wells, then swings across the dashed lines to alternating sides, each swing many times wider than the one before."}} tags=["hide-input"]
-generator, h = torch.Generator().manual_seed(4), 0.45
-pair = [1.0, 1.0]
-while abs(pair[-1]) < 1e6:
-    noise = h * (6 * h) ** 0.5 * float(torch.randn(1, generator=generator))
+# %% mystnb={"figure": {"caption": "The last steps of a chain at $\\varepsilon = 0.3$, friction 3, before it leaves. Grey: the wells. Dashed: the edges $\\pm\\theta_*$ that are derived below; beyond them each swing is wider than the last. The axis is linear between $-3$ and 3 and logarithmic beyond.", "name": "fig-how-far-path"}, "image": {"alt": "A line that moves irregularly in the grey band of the wells, touches the upper dashed line, and then swings across both to alternating sides, each swing many times wider than the one before."}} tags=["hide-input"]
+generator, h, pair = torch.Generator().manual_seed(3), 0.3, [1.0, 1.0]
+for noise in (h * (6 * h) ** 0.5 * torch.randn(200_000, generator=generator)).tolist():
     kick = noise - h**2 * quartic_slope(pair[-1])
     pair.append(pair[-1] + (1 - 3 * h) * (pair[-1] - pair[-2]) + kick)
+    if abs(pair[-1]) > 1e3:
+        break
 figure, axes = plt.subplots(figsize=(5.2, 3.0))
 axes.axhspan(-2, 2, color=TRUTH, alpha=0.35, lw=0)
 for side in (-1, 1):
     axes.axhline(side * edge(h), ls="--", color="black", lw=0.8)
-axes.plot(range(-29, 1), pair[-30:], ".-", color=COLOURS["SGHMC"])
-axes.set_yscale("symlog", linthresh=2)
-axes.set(xlabel="steps before the end", ylabel=r"$\theta$")
+axes.plot(range(-19, 1), pair[-20:], ".-", color=COLOURS["SGHMC"])
+axes.set_yscale("symlog", linthresh=3)
+axes.set_yticks([-100, -10, -2, 0, 2, 10, 100, 1000])
+axes.set_yticklabels(["−100", "−10", "−2", "0", "2", "10", "100", "1,000"])
+axes.minorticks_off()
+axes.set(xlabel="steps, from the last", ylabel=r"$\theta$", xticks=range(-20, 1, 5))
 plt.show()
 
 # %% [markdown]
@@ -172,7 +175,7 @@ plt.show()
 # $$ (eq-how-far-edge)
 #
 # For small steps the edge is near $1/\varepsilon$, far outside of the wells, which end at about 2.
-# But Gaussian noise reaches every place, with a small probability in each step, and a chain that has passed the edge hardly ever returns.
+# But Gaussian noise reaches every place with a small probability in each step, and a chain that has passed the edge hardly ever returns.
 #
 # ```{prf:theorem} No stationary distribution
 # :label: thm-escape-short
@@ -198,8 +201,8 @@ plt.show()
 #
 # ## What brings a chain back
 #
-# When is there a stationary distribution? If the force brings a chain back from far away, and neither it nor its noise grows faster than $\lvert\theta\rvert$, small steps have exactly one, and forget the start geometrically ({prf:ref}`thm-ergodic-chain`). Linear and logistic regression with Gaussian priors are so.
-# Polynomials of degree two or more in the mean of a Gaussian likelihood, factorisations, funnels, and squared errors of a network with a hidden layer of rectifiers are not: there the gradient grows faster, in some directions at least, and chains can overshoot as here.
+# When is there a stationary distribution? If the force brings a chain back from far away, and neither it nor its noise grows faster than $\lvert\theta\rvert$, small steps have exactly one, and forget the start geometrically ({prf:ref}`thm-ergodic-chain`). Linear and logistic regression with Gaussian priors are of this kind.
+# Polynomials of degree two or more in the mean of a Gaussian likelihood, factorisations, funnels, and squared errors of a network with a hidden layer of rectifiers are not, because their gradients grow faster in some directions, and chains can overshoot as here.
 #
 # Three changes bring the chain back.
 # A *correction* rejects the step across the edge: AMAGOLD ({doc}`/book/further/minibatch_metropolis`) has the exact distribution on the double well.
@@ -290,7 +293,7 @@ check(
 # So $Y$ falls by at least a constant on average outside of a bounded set. Two steps have a positive density ({prf:ref}`thm-unique-chain`), and such a chain has one stationary distribution {cite:p}`roberts2004`.
 # ```
 #
-# To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$: where it grows, chains can overshoot as here; where it does not, in none of them, there is no sign of it.
+# To test your own model, multiply $\theta$ by 10, in some random directions, and compare $\lvert\nabla U\rvert/\lvert\theta\rvert$. If this ratio grows in any of them, chains can overshoot as here; if it grows in none, there is no sign that they do.
 #
 # **To remember:** where the gradient grows faster than $\lvert\theta\rvert$ there is no stationary distribution, at any step size. At small steps the samples are nevertheless good, for longer than anyone can wait.
 #

@@ -45,7 +45,7 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # HMC corrects its paths by rejecting some of them.
 # Can rejections correct the noise of minibatches, too, without a noise estimate, and at what price?
 #
-# They can, exactly, at every step size. Take palindromic steps, and accept the end of the path by the *work of its own minibatch gradients*.
+# They can, exactly, at every step size. Take palindromic steps (half a drift, a kick whose friction acts on $(r + r')/2$, half a drift), and accept the end of the path by the *work of its own minibatch gradients*.
 # An accepted path of the duration $t$ costs more than $\tfrac12t^2d$ passes over the data in $d$ dimensions, and a pass for each proposal. With the best step a quarter of a swing, $t = \tfrac12\pi$, costs, rejected paths included:
 #
 # | dimension $d$ | passes for an accepted quarter of a swing |
@@ -274,7 +274,7 @@ check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 # %% [markdown]
 # In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
-# SGHMC's friction takes the same energy out and rejects no path, but it needs $\hat B$ and leaves the error of the step.
+# The friction of SGHMC takes the same energy out and rejects no path, but it needs $\hat B$, and the error of the step remains.
 #
 # Nothing here asks for a Gaussian: in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well` (exactly 0.8327).
 #
