@@ -88,8 +88,8 @@ plt.show()
 show_prices(1)
 
 # %% [markdown]
-# The first two rows are this page's: a hundred passes. With all the data in each step, the third row, the palindromic step of {doc}`/book/tutorial/sgnuts` has the exact variance on a Gaussian, and may take steps of the size of the posterior itself.
-# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as all the data in each step. The other rows are the ways out of it that pages 2, 3, 4 and 7 find.
+# The first two rows are this page's: a hundred passes for a $\theta$ and half of that for a $\theta^2$. The third row reads all the data in each step. The palindromic step of {doc}`/book/tutorial/sgnuts` then has the exact variance on a Gaussian, so it may be as long as the posterior is wide, and a few steps are enough.
+# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as full gradients. The other rows are the ways out of it that pages 2, 3, 4 and 7 find.
 #
 # ## Three factors
 
