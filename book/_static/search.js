@@ -4,7 +4,8 @@
 if (typeof Search !== "undefined") {
   const TEXT = 5, HEADING = 15, withAll = Search.performTermsSearch;
   const listed = (files) => [].concat(files ?? []);
-  Search.performTermsSearch = (words, excluded) => {
+  Search.performTermsSearch = (given, excluded) => {
+    const long = [...given].filter((word) => word.length > 2), words = long.length ? long : [...given];
     const { docnames, alltitles, titles, terms } = Search._index, stemmer = new Stemmer();
     const length = docnames.map(() => 0), rare = {}, found = new Map();
     Object.values(terms).forEach((files) => listed(files).forEach((file) => { length[file] += 1; }));
@@ -20,13 +21,13 @@ if (typeof Search !== "undefined") {
     }
     for (const [title, places] of Object.entries(alltitles)) {
       const all = splitQuery(title.toLowerCase()).map((word) => stemmer.stemWord(word)), has = new Set(all);
-      const shared = [...words].filter((word) => has.has(word)).reduce((sum, word) => sum + rare[word], 0);
+      const shared = words.filter((word) => has.has(word)).reduce((sum, word) => sum + rare[word], 0);
       const heading = shared / has.size ** 0.3;
       for (const [file, id] of places) {
         const page = found.get(docnames[file]);
         if (page && heading > page.heading) {
           page.heading = heading;
-          page.hit[1] = titles[file] === title ? title : `${titles[file]} > ${title}`;
+          page.hit[1] = titles[file].endsWith(title) ? titles[file] : `${titles[file]} > ${title}`;
           page.hit[2] = id === null ? "" : "#" + id;
         }
       }

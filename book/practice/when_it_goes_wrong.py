@@ -12,7 +12,7 @@
 # Level: first course · Reading: about 24 minutes · Running: about 20 seconds
 # ```
 #
-# Look for what you see; each section says why, which line to change, and how to check that it helped.
+# Each section says why, which line to change, and how to check that it helped.
 # A warning ends in the label of its section, as in `[too-wide: see "When it goes wrong" in the book]`; errors say their remedy themselves ({doc}`/book/appendix/messages`).
 #
 # | you see | most often because | section |
@@ -86,10 +86,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # ```{index} ! samples too wide, ! temperature too high
 # ```
 #
-# *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
-# Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended.
-# *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or `noise_estimate=OnlineNoise()` with more friction.
-# *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer.
+# * *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
+#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended.
+# * *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or `noise_estimate=OnlineNoise()` with more friction.
+# * *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer.
 
 # %%
 wide = run(SGHMC(step_size=0.01, friction=50.0), regression, start, 200, warm_up=100)
@@ -113,11 +113,11 @@ check("tuned-width", width(right), near(1.0, 0.1))
 # ```{index} ! all samples predict the same, ! no variability, ! cold posterior
 # ```
 #
-# *Why.* Either the samples are of another density: a temperature of $1/N$ suits libraries that take the *mean* of the log posterior, but `sgmc` takes the sum, so that $1/N$ is applied twice.
-# Or they are samples of one moment: without `thinning`, neighbours are one step apart.
-# Or they never left the optimiser's solution.
-# *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains in different places.
-# *Check.* Predictions must differ within a chain as much as between chains: {func}`~sgmc.predictions.function_space_rhat` near 1.
+# * *Why.* Either the samples are of another density: a temperature of $1/N$ suits libraries that take the *mean* of the log posterior, but `sgmc` takes the sum, so that $1/N$ is applied twice.
+#   Or they are samples of one moment: without `thinning`, neighbours are one step apart.
+#   Or they never left the optimiser's solution.
+# * *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains apart.
+# * *Check.* Predictions must differ within a chain as much as between chains: {func}`~sgmc.predictions.function_space_rhat` near 1.
 
 # %%
 exact_gradients = LinearRegression(x, y)  # batch_size=None: all the data
@@ -141,21 +141,21 @@ check("apart", width(apart), near(1.0, 0.1))
 # ```{index} ! samples too narrow, ! too certain
 # ```
 #
-# *Why.* A short run that started at a mode has not spread yet.
-# Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
-# *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()`.
-# *Check.* Chains that start wider than the posterior must meet.
+# * *Why.* A short run that started at a mode has not spread yet.
+#   Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
+# * *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()`.
+# * *Check.* Chains that start wider than the posterior must meet.
 #
 # (chains-disagree)=
-# ## R̂ is large, or the effective sample size small
+# ## R̂ is large, chains disagree, or the effective sample size is small
 #
 # ```{index} ! R-hat large, ! chains do not agree, ! effective sample size small
 # ```
 #
-# *Why.* The run is short, some directions are far longer than others, or there are several modes.
-# Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
-# *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)` instead.
-# *Check.* R̂ below 1.01 of what you report, and 400 effective samples.
+# * *Why.* The run is short, some directions are far longer than others, or there are several modes.
+#   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
+# * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`.
+# * *Check.* R̂ below 1.01 of what you report, and 400 effective samples.
 #
 # (labels-switch)=
 # ## The labels switch
@@ -163,8 +163,8 @@ check("apart", width(apart), near(1.0, 0.1))
 # ```{index} ! label switching, ! mixture components
 # ```
 #
-# *Why.* Exchanging two components leaves the density as it is, so each chain has its own names for them.
-# *The line.* Order them: sample the lowest mean and the positive gap to the next.
+# * *Why.* Exchanging two components leaves the density as it is, so each chain has its own names for them.
+# * *The line.* Order them: sample the lowest mean and the positive gap to the next.
 
 # %%
 from torch.distributions import Normal, constraints
@@ -198,10 +198,10 @@ for posterior in (unordered, ordered):
 # ```{index} ! diverges, ! NaN, ! DivergenceError, ! loss is NaN
 # ```
 #
-# *Why.* The step is beyond the stability limit $2/\sqrt{\text{curvature}}$; for SGD's users: the learning rate is $\varepsilon^2$, and belongs to the *sum* of the loss, so a rate of 0.2 becomes $0.2/N$.
-# Or the density grows outwards: a wrong sign, or no prior.
-# *The line.* Divide `step_size` by ten, then `tune`.
-# *Check.* `error.draws` has the samples before, and shows which chain went first.
+# * *Why.* The step is beyond the stability limit $2/\sqrt{\text{curvature}}$; for SGD's users: the learning rate is $\varepsilon^2$, and belongs to the *sum* of the loss, so a rate of 0.2 becomes $0.2/N$.
+#   Or the density grows outwards: a wrong sign, or no prior.
+# * *The line.* Divide `step_size` by ten, then `tune`.
+# * *Check.* `error.draws` has the samples before, and shows which chain went first.
 
 # %%
 from sgmc.door.sampling import DivergenceError
@@ -216,9 +216,9 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # (outside)=
 # ## Samples outside of the support
 #
-# *Why.* A scale is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails, which NUTS counts as a rejection.
-# *The line.* `NamedPosterior(..., supports={"scale": constraints.positive})` samples its logarithm; `jitter * torch.eye(n)` for a covariance.
-# *Check.* The warning is gone.
+# * *Why.* A scale is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails, which NUTS counts as a rejection.
+# * *The line.* `NamedPosterior(..., supports={"scale": constraints.positive})` samples its logarithm; `jitter * torch.eye(n)` for a covariance.
+# * *Check.* The warning is gone.
 #
 # (never-moves)=
 # ## A chain never moves
@@ -226,9 +226,9 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # ```{index} ! acceptance rate zero, ! chain is stuck
 # ```
 #
-# *Why.* HMC and NUTS reject where the step is too long; one chain alone where its start is far out.
-# *The line.* `adapt` finds the step; start that chain elsewhere, as at `find_mode(posterior, start)`.
-# *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
+# * *Why.* HMC and NUTS reject where the step is too long; one chain alone where its start is far out.
+# * *The line.* `adapt` finds the step; start that chain elsewhere, as at `find_mode(posterior, start)`.
+# * *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
 
 # %%
 run(HMC(step_size=1.0, num_steps=10), regression, start, 100)
@@ -248,9 +248,9 @@ check(
 # (divergences)=
 # ## Divergent transitions
 #
-# *Why.* Where a scale is small the density is a narrow neck, as in a hierarchy with few examples a group.
-# *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
-# *Check.* No divergences, and the same answer at 0.99. {doc}`/book/practice/recipes` has both forms.
+# * *Why.* Where a scale is small the density is a narrow neck, as in a hierarchy with few examples a group.
+# * *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
+# * *Check.* No divergences, and the same answer at 0.99. {doc}`/book/practice/recipes` has both forms.
 #
 # (slow)=
 # ## NUTS is slow, or tuning is
@@ -258,10 +258,10 @@ check(
 # ```{index} ! NUTS is slow, ! max_depth, ! maximum tree depth
 # ```
 #
-# *Why.* Too short a step makes trees reach `max_depth`; parameters of very different scales need the step of the narrowest; small minibatches need more steps for a sample, in proportion to $V$.
-# *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
-# A model in Stan, PyMC or NumPyro is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
-# *Check.* `draws.statistics["depth"]` stays below 7.
+# * *Why.* Too short a step makes trees reach `max_depth`; parameters of very different scales need the step of the narrowest; small minibatches need more steps for a sample, in proportion to $V$.
+# * *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
+#   A model in Stan, PyMC or NumPyro is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
+# * *Check.* `draws.statistics["depth"]` stays below 7.
 
 # %%
 run(NUTS(step_size=0.0005, max_depth=3), regression, place, 50, seed=1)
@@ -275,16 +275,16 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```{index} ! underconfident, ! calibration error, ! overconfident
 # ```
 #
-# *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
-# *The line.* A quarter of the rate with four times the steps; then temperature scaling on held-out examples; then a lower `temperature`.
-# *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
+# * *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
+# * *The line.* A quarter of the rate with four times the steps; then temperature scaling on held-out examples; then a lower `temperature`.
+# * *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
 #
 # (which-prior)=
 # ## Which prior for the weights?
 #
-# *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
-# *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
-# *Check.* Predictions of weights from the prior look like functions that you believe.
+# * *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
+# * *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
+# * *Check.* Predictions of weights from the prior look like functions that you believe.
 #
 # (sum-or-mean)=
 # ## The sum or the mean of the loss: scaling the learning rate and the noise with N
@@ -292,10 +292,10 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```{index} ! scale of the learning rate with N, ! N/n, ! noise of SGLD, ! weight decay and prior
 # ```
 #
-# *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
-# The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior.
-# *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
-# *Check.* Half the batch size must not change the answer.
+# * *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
+#   The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior.
+# * *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
+# * *Check.* Half the batch size must not change the answer.
 
 
 # %%
@@ -317,9 +317,9 @@ summed = NamedPosterior({"slope": (3,)}, log_prior, log_likelihood, (x, y))
 # ```{index} ! out of memory, ! CUDA out of memory, ! many samples of a large network
 # ```
 #
-# *Why.* Memory holds chains × samples × weights numbers, and each chain its own minibatch.
-# *The line.* Thin while it runs (`thinning=50`), keep predictions in place of weights (`collect`), take fewer chains or a smaller `batch_size`, freeze layers by `requires_grad_(False)`, and put data on disk (`to_disk`, `from_disk`). A full noise estimate becomes `OnlineNoise("diagonal")`.
-# *Check.* `draws.samples.numel()`.
+# * *Why.* Memory holds chains × samples × weights numbers, and each chain its own minibatch.
+# * *The line.* Thin while it runs (`thinning=50`), keep predictions in place of weights (`collect`), take fewer chains or a smaller `batch_size`, freeze layers by `requires_grad_(False)`, and put data on disk (`to_disk`, `from_disk`). A full noise estimate becomes `OnlineNoise("diagonal")`.
+# * *Check.* `draws.samples.numel()`.
 
 # %%
 x_new = torch.randn(5, 3, generator=generator)
@@ -337,9 +337,9 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # (no-mode)=
 # ## No mode, or a flat direction
 #
-# *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units hide the small ones.
-# *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
-# *Check.* `half_step` sees no difference.
+# * *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units hide the small ones.
+# * *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
+# * *Check.* `half_step` sees no difference.
 #
 # (vmap)=
 # ## A layer that `vmap` cannot run
@@ -347,10 +347,10 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # ```{index} ! LSTM, ! vmap, ! batch normalisation
 # ```
 #
-# *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run in turn: right, but slow.
-# *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
-# Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
-# {doc}`/book/practice/my_data` has other layers.
+# * *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run in turn: right, but slow.
+# * *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
+#   Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
+#   {doc}`/book/practice/my_data` has other layers.
 #
 # (dtype)=
 # ## dtype, device, and float32
@@ -358,8 +358,8 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # ```{index} ! dtype, ! expected all tensors to be on the same device, ! float32, ! GPU
 # ```
 #
-# *Why.* Data and start must share type and device; energies above some 10⁶ are rounded in float32, so that chance decides about proposals.
-# *The line.* `start.to(x)`; on a GPU move module, data and start before the posterior is made.
+# * *Why.* Data and start must share type and device; energies above some 10⁶ are rounded in float32, so that chance decides about proposals.
+# * *The line.* `start.to(x)`; on a GPU move module, data and start before the posterior is made.
 
 # %%
 double = LinearRegression(x.double(), y.double(), batch_size=10)
@@ -376,9 +376,9 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # ```{index} ! loo, ! log likelihood, ! WAIC
 # ```
 #
-# *Why.* ArviZ needs the log-likelihood of each example; a potential written as one energy has none, and samples of another temperature are not the posterior's.
-# *The line.* `draws.to_arviz(posterior=posterior)` with a posterior that knows its examples; in Pyro `plate("data", N, subsample_size=n)`; a `Likelihood` of yours says its `log_constant`.
-# *Check.* `arviz.loo(...)` reports no Pareto $k$ above 0.7.
+# * *Why.* ArviZ needs the log-likelihood of each example; a potential written as one energy has none, and samples of another temperature are not the posterior's.
+# * *The line.* `draws.to_arviz(posterior=posterior)` with a posterior that knows its examples; in Pyro `plate("data", N, subsample_size=n)`; a `Likelihood` says its `log_constant`.
+# * *Check.* `arviz.loo(...)` reports no Pareto $k$ above 0.7.
 #
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
@@ -393,8 +393,8 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # ```{index} ! resume, ! checkpoint belongs to another run
 # ```
 #
-# *Why.* A checkpoint belongs to one kernel, potential, seed and start, and names what changed.
-# *The line.* Give the old setting back; a larger `num_samples` is allowed; else another file.
+# * *Why.* A checkpoint belongs to one kernel, potential, seed and start, and names what changed.
+# * *The line.* Give the old setting back; a larger `num_samples` is allowed; else another file.
 
 # %%
 from pathlib import Path
@@ -415,9 +415,9 @@ with TemporaryDirectory() as folder:
 # (learning-coefficient)=
 # ## A local learning coefficient is negative, or depends on the step size
 #
-# *Why.* The estimate $n\beta\,(\operatorname{E}[L(\theta)] - L(\theta^*))$ is negative where $\theta^*$ was no minimum and chains descend.
-# Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it.
-# *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
-# *Check.* Half the step for twice the time gives the same number.
+# * *Why.* The estimate $n\beta\,(\operatorname{E}[L(\theta)] - L(\theta^*))$ is negative where $\theta^*$ was no minimum and chains descend.
+#   Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it.
+# * *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
+# * *Check.* Half the step for twice the time gives the same number.
 #
 # To remember: change one line, run again, and look whether *that* warning is gone.
