@@ -18,7 +18,7 @@ INT = torch.int64
         (
             checks.check_positive,
             (),
-            [1, 1e-9, np.float64(2)],
+            [1, 1e-9, 1e300, np.float64(2)],
             [0, -1.0, math.nan, math.inf, True, "1", None, [1.0]],
         ),
         (checks.check_positive, (2,), [2], [0, 2.1, math.nan]),
@@ -27,7 +27,7 @@ INT = torch.int64
         (
             checks.check_number,
             (),
-            [-3, 0.5],
+            [-3, 0.5, -1e300],
             [math.nan, math.inf, -math.inf, True, "1", 1j],
         ),
         (checks.check_count, (), [1, 5], [0, 1.0, True, "1", None]),

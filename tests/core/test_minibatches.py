@@ -17,6 +17,7 @@ from sgmc.door._models import check_rule, check_uniform, spread
 from sgmc.minibatches import Fresh, Held, Passes, Sweeps
 from sgmc.models import Posterior
 from sgmc.posteriors import LogisticRegression
+from sgmc.randomness import derived_seed
 
 # (rule, N, n): each way of drawing a subset has a case
 DRAWN = {
@@ -162,6 +163,17 @@ def test_any_step_can_be_looked_up_by_itself_and_in_any_order(name, chains):
         assert torch.equal(rule.indices(total, size, chains, 3, step), in_order[step])
 
 
+@pytest.mark.parametrize("rule", [Fresh(), Fresh(replacement=True)])
+def test_a_step_may_have_more_indices_than_are_drawn_together(rule):
+    """Each step is a block of its own then, with minibatches of its own."""
+    chains, size = 3, minibatches._INDICES // 3 + 1
+    steps = [rule.indices(2 * size, size, chains, 0, step) for step in range(3)]
+    assert all(step.shape == (chains, size) for step in steps)
+    assert len({tuple(row.tolist()) for step in steps for row in step}) == 3 * chains
+    if not rule.replacement:
+        assert all(len(row.unique()) == size for step in steps for row in step)
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_another_seed_or_step_gives_other_minibatches(name):
     first, second = drawn(name, seed=0, steps=6), drawn(name, seed=1, steps=6)
@@ -180,6 +192,16 @@ def test_neighbouring_seeds_are_told_apart_however_large(rule):
     seeds = [0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
     seen = {tuple(rule.indices(1_000, 10, 1, seed, 0)[0].tolist()) for seed in seeds}
     assert len(seen) == len(seeds)
+
+
+def test_each_seed_and_purpose_has_a_derived_seed_of_its_own():
+    """A negative seed is the large one that it is to a generator of PyTorch."""
+    seeds = [-(2**63), -2, -1, 0, 1, 2, 2**63 - 1]
+    found = {derived_seed(seed, word) for seed in seeds for word in ("one", "two")}
+    assert len(found) == 2 * len(seeds)
+    for seed in seeds:
+        known = torch.Generator().manual_seed(seed).initial_seed()
+        assert derived_seed(seed, "one") == derived_seed(known, "one")
 
 
 def test_a_pass_sees_every_example_once_but_for_the_remainder():

@@ -605,6 +605,18 @@ def test_initial_positions_have_the_scale_of_the_fan_in(generator):
     assert abs(variance / 0.04 - 1) < z_bound(1) * math.sqrt(2 / weights.numel())
 
 
+def test_the_fan_in_of_a_convolution_counts_its_channels_and_all_its_pixels(generator):
+    """Each output of a kernel of 2 × 5 on 3 channels is a sum of 30 products."""
+    module = nn.Sequential(nn.Conv2d(3, 4, (2, 5)), nn.Flatten())
+    images, targets = torch.zeros(2, 3, 2, 5), torch.tensor([0, 1])
+    posterior = NetworkPosterior(module, images, targets)
+    position = posterior.initial_position(1_000, generator)
+    weights, biases = position[:, :120], position[:, 120:]
+    assert torch.equal(biases, torch.zeros(1_000, 4))
+    variance = weights.pow(2).mean()
+    assert abs(30 * variance - 1) < z_bound(1) * math.sqrt(2 / weights.numel())
+
+
 # What is refused
 
 
