@@ -132,7 +132,7 @@ def adapt(
     stuck = ~run.moments.moved() & (run.done >= run.last + 10)
     if stuck.any():
         warn(
-            f"{name_chains(stuck)} did not move in the last {num_steps - run.last} "
+            f"{name_chains(stuck)} did not move in the last {run.done - run.last} "
             "steps of the warm-up, for the step_size that suits the others is too "
             "large there: start elsewhere, or look at the position that is returned "
             "[never-moves]"

@@ -35,6 +35,7 @@ from sgmc.door.remarks import (
 )
 from sgmc.door.sampling import DivergenceError
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
+from sgmc.kernels.metropolis import remark_rounding
 from sgmc.minibatches import Fresh, Held, Passes, Sweeps
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import RandomWalkMetropolis
@@ -704,6 +705,13 @@ def test_energies_that_are_rounded_too_much_are_told(kernel):
     (told,) = say(1e8)
     assert "1e+08" in told and "float32" in told and "float64" in told
     assert not say(1e6) and not say(1e8, torch.float64)
+
+
+def test_the_last_energies_are_judged_and_not_those_of_a_far_start():
+    far, near = torch.full((1, 3), 1e8), torch.zeros(1, 3)
+    assert not remark_rounding(torch.cat([far, near]))
+    (told,) = remark_rounding(torch.cat([near, -far]))
+    assert told.startswith("energies are about 1e+08")
 
 
 class Shared:

@@ -277,6 +277,29 @@ def test_a_warm_up_that_is_stopped_is_tuned_by_what_it_saw(monkeypatch):
     assert not torch.equal(part.mass, kernel.mass)
 
 
+@pytest.mark.parametrize(("stop", "named"), [(48, False), (57, False), (58, True)])
+def test_a_stop_leaves_a_chain_ten_steps_to_move(monkeypatch, stop, named):
+    """Counted from the last window's end, at step 48 of 60. Chain 2 stays."""
+    original = HMC.step
+
+    def staying(self, potential, state, generator):
+        before = state.position[2].clone()
+        state, info = original(self, potential, state, generator)
+        state.position[2] = before
+        return state, info
+
+    kernel = HMC(1.0, 3)
+    monkeypatch.setattr(HMC, "step", staying)
+    stop_at(monkeypatch, kernel, stop)
+    start = torch.zeros(5, 3, dtype=torch.float64)
+    with pytest.warns(UserWarning) as caught:
+        adapt(kernel, TARGET, start, 60)
+    stopped, *others = [str(each.message) for each in caught]
+    assert stopped.startswith(f"interrupted after {stop} of 60 steps")
+    expected = ["chain 2 did not move in the last 10 steps of the warm-up"] * named
+    assert [told.partition(",")[0] for told in others] == expected
+
+
 # Chains that start badly
 
 
