@@ -231,7 +231,7 @@ check("by-speed-small", gradients(0.005, 1.0), near(399.5, 1), **exact_number)
 #
 # The few noisiest directions limit the step of all.
 # On a network of 610 weights a grid searched by hand, with the truth in view, had {c}`grid-means` times as many effective samples of means as the default and {c}`grid-squares` times as many of squares (`python -m benchmarks.tuning`).
-# So take the learning rate at which the network trains, divided by $N$, in `SGHMC.from_learning_rate`, and compare with a quarter of it: the *predictions* may differ by no more than two seeds at the same rate do ({doc}`/book/practice/recipes_networks`).
+# So take the learning rate at which the network trains, divided by $N$, in `SGHMC.from_learning_rate`, then halve it until the next half no longer moves the *predictions*, chain by chain from the same starts, by more than three standard errors ({ref}`lines <my-nn-module>`).
 # $\hat R$ of weights says nothing there; $\hat R$ of predictions does.
 
 # %% tags=["hide-input"]
