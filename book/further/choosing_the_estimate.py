@@ -204,7 +204,7 @@ check("estimate-theta", theta.passes, near(2.94, 0.02), kind="exact", digits=3)
 check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3)
 
 # %% [markdown]
-# A $\theta$ costs {c}`estimate-theta` passes in place of a hundred, and a $\theta^2$ {c}`estimate-square`, at the largest step whose error is one per cent. Full gradients cost 1 and 2.
+# A $\theta$ costs {c}`estimate-theta` passes in place of a hundred, and a $\theta^2$ {c}`estimate-square`, at the largest step whose error is one per cent. With full gradients they cost 1 and 2 passes, so an estimate brings minibatches level with them, and not ahead.
 #
 # **It is the estimate that saves, and not momentum.** SGLD with the estimate is within one per cent of that price at $N/n = 100$, because at $\varepsilon = 0.1$ the rule makes $\varepsilon C \approx 1.5$: a step reverses the momentum and halves it, so hardly any is carried on.
 # Momentum pays for large minibatches, whose noise hardly limits the step. What limits SGLD there is the error of its own step, $\tfrac12\eta a$:

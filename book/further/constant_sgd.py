@@ -9,7 +9,7 @@
 # # Which step for which direction?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 27 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! constant SGD, ! preconditioning, ! RMSprop
@@ -109,7 +109,7 @@ panels[0].set(ylabel=r"$\theta_2$")
 plt.show()
 
 # %% [markdown]
-# The matrix fills the ellipse: along it the variance of the cloud is {c}`matrix` times the posterior's.
+# With the matrix the cloud fills the ellipse: the variance along it is {c}`matrix` times the posterior's.
 #
 # On the price board (curvature 1, $N/n = 100$) SGD with that rate is the second row:
 
@@ -226,7 +226,7 @@ check(
 # %% [markdown]
 # The best ball answers the guess: it is {c}`across` times as wide as the posterior across the ellipse, and {c}`along` times along it.
 # Both matrices are right here, since $V$ is about 99 times $A$.
-# SGLD with the estimate $\hat B = \tfrac12\eta V$ would inject what the minibatches' noise lacks in each direction ({ref}`ex-csgd-sgld`). With the matrix it lacks nothing.
+# SGLD with the estimate $\hat B = \tfrac12\eta V$ injects whatever noise the minibatches lack in each direction ({ref}`ex-csgd-sgld`). With the matrix as its rate they lack none, and SGLD is SGD.
 #
 # ## What it saves
 #
@@ -246,7 +246,7 @@ check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3
 # ## Where the matrix fails
 #
 # * *Large minibatches.* The matrix without $A$, $2V^{-1}$, multiplies the variance by $c/(c - 1)$: by {c}`large` with a fifth of the data, and from about one half on there is no stationary distribution. $2(V + A)^{-1}$ has no such limit.
-# * *A model that does not fit.* Take $V = cA$ from the model, where the targets scatter twice as widely as it says: the variance is {c}`misfit` times the right one. Measure $V$.
+# * *A model that does not fit.* Take $V = cA$ from the model, where the targets scatter twice as widely as it says: the variance is {c}`misfit` times the right one. So measure $V$ from the gradients.
 # * *Shuffled passes.* The errors of a pass cancel ({eq}`eq-pass-errors`), and the cloud shrinks: over the steps of a pass the variance is {c}`shuffled` of the right one.
 # * *Directions without noise.* Where no example has anything to say, only the prior's exact gradient is left. With one small rate SGD goes to the prior's mode and stays there, although the posterior is as wide as the prior; SGLD's injected noise fills it. With $2(V + A)^{-1}$ and $V = 0$ the sign of $\delta$ flips for ever: that is why the theorem asks for $V \succ 0$.
 # * *Posteriors that are not Gaussian.* The matrix belongs to one mode of a quadratic, and a network has neither. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/studies/neighbours`).

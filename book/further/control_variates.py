@@ -224,21 +224,21 @@ rows = [[name, f"{n * p.excess * p.steps:.2f}"] for name, p in prices.items()]
 show_table(["d = 4, n = 10, small steps", "excess × examples"], rows)
 
 # %% [markdown]
-# A $\theta$ costs SGHMC {c}`board-theta` passes, and a $\theta^2$ {c}`board-square`; with the second gradient of each example that is one pass, and 0.7. SGLD needs {c}`board-sgld` for a $\theta$: most of its excess is now the error of its step.
+# A $\theta$ costs SGHMC {c}`board-theta` passes, and a $\theta^2$ {c}`board-square`; with the second gradient of each example that is one pass, and 0.7. SGLD needs {c}`board-sgld` passes for a $\theta$, because with so little noise most of its excess is the error of its own step.
 #
 # Where the mode is not known, *SVRG* takes the place where the chain was some steps ago as the reference, and renews it with a pass now and then ({cite:t}`johnson2013` for optimisation, {cite:t}`dubey2016` for Langevin).
 # A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. Where the posterior has many modes far apart, as that of a network has, a fixed reference serves one of them, and a renewed one follows the chain, at a pass each time.
 #
 # ## Keep the step small
 #
-# The noise that is left does not add to the distance $\delta$ from the mode, it multiplies it. With one input and minibatches of one example a step of SGLD is
+# The noise that is left is not added to the distance $\delta$ from the mode but multiplies it. With one input and minibatches of one example a step of SGLD is
 #
 # $$
 # \delta' = (1 - \eta Nx_i^2)\,\delta + \xi, \qquad \xi \sim N(0, 2\eta),
 # $$ (eq-control-contraction)
 #
 # with a random $i$. If some factor $F = 1 - \eta Nx_i^2$ can be smaller than $-1$, a few such steps in a row throw the chain far out, and the stationary distribution has the tail of a power law, out of finitely many examples and Gaussian noise ({ref}`ex-control-tails`, {prf:ref}`thm-contractions`).
-# At steps below $2/(N\max x_i^2)$ no factor can, and there are no heavy tails. Keep below it.
+# At steps below $2/(N\max x_i^2)$ no factor can, and there are no heavy tails, so keep the step below this bound.
 #
 # ## Other ways round the noise
 #

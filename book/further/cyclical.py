@@ -230,7 +230,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 #
 # This is the algorithm of {cite:t}`zhang2020`.
 # A cycle begins above $2\sigma^2$ and ends with small steps: there the variance about the nearest mean is {c}`width` times $\sigma^2$.
-# In the package `Cyclical` puts the schedule around any kernel. In {numref}`fig-live-cyclical` it is yours: the length of a cycle and the largest step, with equal weights.
+# In the package `Cyclical` puts the schedule around any kernel. In {numref}`fig-live-cyclical` you choose the length of a cycle and the largest step; the modes have equal weights.
 #
 # ```{live} cyclical
 # :name: fig-live-cyclical
@@ -241,7 +241,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 #
 # ## Finding is cheap, weighing is not
 #
-# A step above $2\sigma^2$ forgets where it began. So a cycle is a restart: cycles that all begin in the lower left corner end on the right with the share {c}`from-left`.
+# A chain whose steps are above $2\sigma^2$ forgets where it began, so a cycle is a restart: cycles that all begin in the lower left corner end on the right with the share {c}`from-left`.
 # If each ended in one of the 25 modes evenly, 95 cycles would find them all on average ({ref}`ex-cyclical-coupons`).
 #
 # But a cycle knows hardly anything of the weights. A blind choice among 25 modes would give 0.4, which answers the guess, and the cycles are nearer to that than to 0.857.

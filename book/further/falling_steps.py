@@ -155,8 +155,8 @@ excess = [
 check("baoab", excess[0] / excess[1], near(2, 0.05), kind="exact", digits=3)
 
 # %% [markdown]
-# Without an estimate {c}`left-none` of the error is left, and with the right one {c}`left-right`: this answers the guess, and {numref}`fig-falling-error` has other lengths.
-# With $\varepsilon_t \propto (1 + t/10)^{-1/5}$ falling steps have {c}`falling-over-constant` times the error of the best constant one at 4,000 steps, and {c}`falling-long` times at 64,000. Each line of the table has its best step size, or its best first one.
+# At sixteen times the length {c}`left-none` of the error is left without an estimate, and {c}`left-right` with the right one. This answers the guess: neither reaches the quarter of independent samples, because the step has to fall as well. {numref}`fig-falling-error` has other lengths.
+# With $\varepsilon_t \propto (1 + t/10)^{-1/5}$ falling steps have {c}`falling-over-constant` times the error of the best constant one at 4,000 steps, and {c}`falling-long` times at 64,000. Each row of the table has its best step size, or its best first step size.
 #
 # ## Why these rates
 #

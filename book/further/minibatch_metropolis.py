@@ -227,7 +227,7 @@ plt.show()
 # \text{passes over the data for a path} > \tfrac12t^2d + 1.
 # $$ (eq-naive-passes)
 #
-# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. But dimension costs here, not accuracy: the samples are exact. The table of the first screen divides by the acceptance, and has the step at which the quotient is least.
+# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. Accuracy costs nothing here, since the samples are exact; what costs is the dimension. The table of the first screen divides by the acceptance, and has the step at which the quotient is least.
 
 # %% tags=["hide-input"]
 gaps = [
@@ -272,11 +272,11 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# In few dimensions that is good beside SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# In few dimensions this compares well with SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
 # The friction of SGHMC takes the same energy out and rejects no path, but it needs $\hat B$, and the error of the step remains.
 #
-# Nothing here asks for a Gaussian: in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well` (exactly 0.8327).
+# The theorem does not ask for a Gaussian: in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well` (exactly 0.8327).
 #
 # Here the *path* uses minibatches and the decision all the data. May the decision use a subsample, too? A test at $z$ standard errors would have to read a share of the data that does not fall with $N$ ({ref}`ex-poll-short`; {cite:t}`korattikara2014` and {cite:t}`bardenet2014` have such tests).
 #

@@ -185,9 +185,9 @@ plt.show()
 # For a constant $V$ the noise adds $\tfrac12V(U - \text{const})$, the first order of $e^{-U/T}$ with $T = 1 + \tfrac12\eta V$.
 # If $V$ depends on the place, the first term is the heat, added up on the way uphill.
 # The second, $-\tfrac12V$, thins out the samples where the noise is large: the chain moves faster there and spends less time.
-# In general no $T$ gives this sum.
+# In general no $T$ gives the sum of both terms.
 #
-# Two checks on the grid. The distance (in total variation) of the enumerated distribution from $\pi(1 + \eta h)$ has to fall as $\eta^2$. And Gaussian noise with the same $V(\theta)$, in place of the skew noise of the minibatches, must change the distribution by order $\eta^2$ only.
+# Two checks on the grid test this. The distance (in total variation) of the enumerated distribution from $\pi(1 + \eta h)$ has to fall as $\eta^2$. And Gaussian noise with the same $V(\theta)$, in place of the skew noise of the minibatches, must change the distribution by order $\eta^2$ only.
 
 
 # %%
@@ -238,7 +238,7 @@ exact = near(float((sgld_on_the_grid(0.02) * grid).sum()))
 check("sgld-run", value, exact, error=float(error), because="the enumeration")
 
 # %% [markdown]
-# The orders are {c}`order-formula` and {c}`order-skewness`. At $\eta = 0.002$ the best of all temperatures is {c}`how-much-worse` times as far off as the formula; and the package's SGLD with real minibatches, at $\eta = 0.02$, has the mean of the enumeration: {c}`sgld-run`.
+# The first distance falls with the order {c}`order-formula` in $\eta$, and the second with {c}`order-skewness`. At $\eta = 0.002$ the best of all temperatures is {c}`how-much-worse` times as far off as the formula; and the package's SGLD with real minibatches, at $\eta = 0.02$, has the mean of the enumeration: {c}`sgld-run`.
 #
 # Which term wins? {numref}`fig-noise-terms` has them one by one, and the table adds them up in both tails.
 

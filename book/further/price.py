@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 34 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -316,7 +316,7 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 
 # %% [markdown]
 # The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
-# The law holds even at an excess of 2.7 times the right variance. In the end it does not: the spectral radius of the map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$.
+# The law holds even at an excess of 2.7 times the right variance. At still larger steps it fails, because the chain has no stationary variance any more: the spectral radius of the map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$.
 # There the variance is infinite, although with all the data the chain would be stable up to {c}`regression-limit`.
 #
 # So fresh minibatches save nothing at an accuracy of one per cent. They do save where an excess of a hundred per cent is good enough, which costs one pass, and on the way in from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.

@@ -48,7 +48,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*too cold|.*do not agree"
 # A sampler reads one minibatch gradient a step.
 # What else can one choose? Two things: how it composes the moves of a step, and in which order it takes the data.
 # Which of them matters?
-# (The page uses the palindromic step of page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.)
+# (You need the palindromic step of page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.)
 #
 # A composition is a list of moves, such as *BAOA*, a kick (B) by the gradient, half a drift (A), friction and its noise (O), half a drift:
 
@@ -305,7 +305,7 @@ for rule, expected in constant_noise.items():
 # %% [markdown]
 # In units of the curvature $a \approx 1{,}000$ this is the step $\varepsilon\sqrt a = 0.1$ and the friction $C = \sqrt a$, with ten minibatches a pass and $V = 9a$ by {eq}`eq-price-noise`.
 # The variance over the posterior's is {c}`fresh` with fresh minibatches, {c}`passes` with passes and {c}`sweeps` with sweeps, while the formulas for constant noise have 1.45, 1.033 and 1.027. Seven steps a sample let the samples fall on all places of a pass.
-# So it survives here. But a pass must be short against a swing, or its errors are forgotten before they cancel. The bowl shows how short, with $m$ minibatches a pass:
+# The cancellation therefore survives here. But a pass must be short against the time of a swing, because otherwise the chain has forgotten the first errors of the pass before the last ones cancel them. The bowl shows how short, with $m$ minibatches a pass:
 
 # %%
 step = flows.palindromic(0.1, friction=1.0)
@@ -321,7 +321,7 @@ for m in (5, 10, 20, 40, 80):
 #
 # With passes the errors cancel, so nothing is left that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch and subtracts it nevertheless, which makes the chain too cold.
 # For the mean of 100 numbers, $n = 10$, $\varepsilon\sqrt a = 0.1$ and $C = 3B$ the variance ratio is {c}`passes-estimate` with the estimate and {c}`passes-alone` without.
-# The package warns of the first.
+# The package warns of an estimate beside passes.
 
 # %% tags=["hide-input"]
 numbers = torch.randn(100, generator=torch.Generator().manual_seed(1))
