@@ -82,6 +82,7 @@ def sample(
     (:mod:`sgmc.door.remarks`): the kernel's own warnings, chains that grow or never
     moved, samples out of the density's support or too wide or too narrow for exp(−U/T),
     in all coordinates or in one, chains, or halves of a single one, that do not agree.
+    Each warning ends in the label of its section in *When it goes wrong*.
     The width takes at most a hundred further gradients, and with ``collect`` the run
     keeps two hundred positions for it; it means nothing for a density that is cut off
     where it is not zero, and is left out where a schedule of step sizes, a Gibbs step
