@@ -97,7 +97,7 @@ print("unexplained by the LSTM:", f"{(forecast - ahead).var() / ahead.var():.0%}
 # ## Transformer and attention
 #
 # Set `dropout=0.0`, or call `.eval()`: with dropout in training mode there is no posterior.
-# Layer normalisation is fine.
+# Layer normalisation is fine, and PyTorch's warning of a "performance drop" means that attention goes chain by chain.
 # Inputs may be whole numbers, such as tokens; here the class says whether the token 3 occurs among six.
 
 
@@ -565,7 +565,7 @@ check(
 # %% [markdown]
 # ## Mixed precision, bfloat16 and autocast
 #
-# Keep the chain in float32 or float64: an update of a weight is a ten-thousandth of it, which bfloat16, with its three digits, rounds away.
+# Keep the chain in float32 or float64: a step changes a weight by less than a hundredth of it, which bfloat16, with its eight bits, rounds away.
 # `torch.autocast` rounds the model's energy, too, so that it no longer is what its gradient belongs to; where `sample` sees that, it rejects the model.
 # To save memory and time, freeze a backbone in half precision, compute its outputs once, and sample the layers behind it.
 
@@ -585,6 +585,8 @@ print(f"errors of the head: {wrong:.0%}")
 # A run is where its start is: put module, data and generator there, and call the same lines.
 # On Apple's GPU, `"mps"`, take float32, because it has no float64.
 # This book has run on CPUs alone; a GPU pays for large networks, and for many chains.
+# Out of memory? A step takes the memory of a training step times the number of chains: take fewer chains, or a smaller batch.
+# On several GPUs run one process each, with a seed of its own, save its samples, and put the chains side by side by `Draws.pool`.
 
 # %%
 device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -44,6 +44,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # A regression with an unknown noise $s$: $y_i \sim N(a + x_i^\top b, s^2)$.
 # The functions are written for one set of parameters; constraints come by `supports`, and no Jacobian is to be added.
+# The likelihood has one number for each example, neither their sum nor their mean: of a minibatch of $n$ of $N$ examples it is multiplied by $N/n$, and the prior is not, which is why there are two functions.
 # Standardise the columns of your inputs first.
 
 # %%
@@ -69,8 +70,8 @@ def log_likelihood(p, x, y):  # one number for each example
     return Normal(p["a"] + x @ p["b"], p["s"]).log_prob(y)
 
 
-def nuts(posterior, start, num_samples=50):
-    kernel, place = adapt(NUTS(0.1), posterior, start, 50)
+def nuts(posterior, start, num_samples=25):
+    kernel, place = adapt(NUTS(0.1), posterior, start, 40)
     return sample(kernel, posterior, place, num_samples)
 
 
@@ -79,7 +80,7 @@ supports = {"s": constraints.positive}
 posterior = NamedPosterior(*model, (x, y), supports)
 start = posterior.initial_position(20, generator, radius=0.5)
 draws = nuts(posterior, start, 100)
-table = arviz.summary(draws.to_arviz(posterior=posterior))
+table = arviz.summary(draws.to_arviz(posterior=posterior), round_to="none")
 print(table[["mean", "sd"]].round(2))
 print("R̂ and sample size:", table.r_hat.max() <= 1.01, table.ess_bulk.min() > 400)
 
@@ -200,7 +201,7 @@ check(
 )
 
 # %% [markdown]
-# With `pyro.plate("data", N, subsample_size=n) as i` the program sees minibatches, and takes the kernel of [minibatches](#data-on-disk-and-minibatches); what is in the plate and observed is scaled by $N/n$, and the rest counts once.
+# With `pyro.plate("data", N, subsample_size=n) as i` the program sees minibatches, and takes SGHMC: `kernel, place = tune(program, find_mode(program, start))`, as for [minibatches](#data-on-disk-and-minibatches). What is in the plate and observed is scaled by $N/n$, and the rest counts once.
 # Weights are drawn before the plate, a `pyro.param` has no prior and is rejected, and so is a site for each example of a minibatch.
 #
 # ## A model in NumPyro, PyMC or Stan
@@ -208,7 +209,7 @@ check(
 # ```{index} ! NumPyro, ! PyMC, ! Stan
 # ```
 #
-# While the data fit into memory, stay where you are: their NUTS is as right as ours, and NumPyro's and nutpie's are faster ({doc}`/book/practice/step_cost`).
+# While the data fit into memory, stay where you are: their NUTS is as right as ours, and NumPyro's is faster ({doc}`/book/practice/step_cost`).
 #
 # ```{code-block} python
 # :name: block-numpyro-density
@@ -239,7 +240,7 @@ check(
 # ```
 #
 # For minibatches rewrite the model as the two functions above: each latent `sample` is a term of `log_prior`, what stands in the data's plate with `obs=` is `log_likelihood`, and its constraint goes to `supports`.
-# Then compare at one point: `log_density` of NumPyro, or `model.compile_logp()` of PyMC without its Jacobian, is the sum of our two functions, up to rounding.
+# Then compare at one point: `log_density` of NumPyro, or `model.compile_logp(jacobian=False)` of PyMC, is the sum of our two functions, up to rounding.
 #
 # ## Constraints, and maps of your own
 #
@@ -311,6 +312,7 @@ check(
 
 # %% [markdown]
 # SGHMC has no correction step, so its check is half the step.
+# HMC and NUTS correct by the energy, which another minibatch changes, so they are not run on minibatches: they take all the data, and of a Pyro program `program.full()`.
 # Its standard deviations differ from those of NUTS by at most {c}`widths` per cent.
 # From $10^5$ rows on `control_variates(posterior, mode[0])` (`sgmc.models`) quietens the gradients ({doc}`/book/practice/step_cost`).
 #
@@ -339,6 +341,7 @@ print(measured.quantile(torch.tensor([0.05, 0.95]), 0).round(decimals=1).tolist(
 #
 # `to_arviz(posterior=...)` stores the log likelihood of every example, with its constants and never scaled by $N/n$, as ArviZ 0.23 and 1.x both want it.
 # Sample without `collect` for it; a Pyro program needs a plate with `subsample_size`, or counts as one example.
+# Names of dimensions are `to_arviz(dims={"b": ["column"]}, coords={"column": ["age", "dose"]})`.
 
 # %%
 from torch.distributions import StudentT
@@ -405,6 +408,7 @@ folder.cleanup()
 
 # %% [markdown]
 # A file of `Draws` holds samples, statistics, kernel and seed; reading it runs no code.
+# Samples that fill the memory are thinned while they are drawn, `thinning=10`, or only what you need of them is kept: `collect=lambda position: ...`, such as predictions.
 #
 # ## Further reading
 #
