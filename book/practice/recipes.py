@@ -9,7 +9,7 @@
 # # Recipes: models
 #
 # ```{div} page-head
-# Level: first course · Reading: about 22 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 24 minutes · Running: about 15 seconds
 # ```
 #
 # ```{index} ! credible interval, ! credible intervals, ! quantiles
@@ -177,6 +177,7 @@ def schools():
     mean = pyro.sample("mean", dist.Normal(0, 5))
     spread = pyro.sample("spread", dist.HalfCauchy(5))
     with pyro.plate("schools", 8):
+        # centred: theta = pyro.sample("theta", dist.Normal(mean, spread))
         deviation = pyro.sample("deviation", dist.Normal(0, 1))
         theta = pyro.deterministic("theta", mean + spread * deviation)
         pyro.sample("effect", dist.Normal(theta, error), obs=effect)
