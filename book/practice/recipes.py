@@ -78,8 +78,8 @@ def nuts(posterior, start, num_samples=25):
 model = {"a": (), "b": (2,), "s": ()}, log_prior, log_likelihood
 supports = {"s": constraints.positive}
 posterior = NamedPosterior(*model, (x, y), supports)
-start = posterior.initial_position(20, generator, radius=0.5)
-draws = nuts(posterior, start, 100)
+start = posterior.initial_position(10, generator, radius=0.5)
+draws = nuts(posterior, start, 200)
 table = arviz.summary(draws.to_arviz(posterior=posterior), round_to="none")
 print(table[["mean", "sd"]].round(2))
 print("R̂ and sample size:", table.r_hat.max() <= 1.01, table.ess_bulk.min() > 400)
@@ -99,6 +99,7 @@ check(
 
 # %% [markdown]
 # The verdict is the last line: $\hat R$, which compares the chains, is at most 1.01, and the effective sample size above 400.
+# If one is False, take more samples.
 # NUTS corrects the errors of its step, so chains that agree are the check it needs ({doc}`/book/practice/tuning`).
 # The functions run for all chains at once, by `torch.func.vmap`: no random numbers in them, and `torch.where` in place of `if`.
 # A support must not be wider than the prior: $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, because a sampler that sees only gradients does not notice that it has left.
