@@ -9,7 +9,7 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 54 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 56 minutes · Running: about 5 seconds
 # ```
 #
 # This page takes the claims of two reports, of their drafts and of two lectures' slides one by one, with the main ones of the paper, and says of each whether we found the same.
@@ -56,7 +56,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -258,7 +257,15 @@ def in_words(errors, unit=" %"):
 
 
 # Of how many comparisons each is one: those of the chapter, or else of this page.
-COMPARISONS = {"mnist": 24, "report": 21, "figure5": 10, "figure5_around": 10}
+COMPARISONS = {
+    "mnist": 24,
+    "mnist_more": 4,
+    "bayesnn": 2,
+    "trees_hybrid": 1,
+    "report": 21,
+    "figure5": 10,
+    "figure5_around": 10,
+}
 COMPARISONS |= {"fashion": 12, "fashion_reported": 12, "steps": 8, "held": 8}
 COMPARISONS |= {"sgnuts": 5, "neighbours": 19, "uncertainty": 22}
 OF_THIS_PAGE = {"renyi": 8, "noise": 3, "bandit": 3, "weights": 7, "fidelity": 4}
@@ -731,7 +738,7 @@ show_rows("theory and toy problems")
 # %% [markdown]
 # ## The paper: networks and ratings
 #
-# The paper's figure of the networks has one curve a method, and no spread. Ours has five seeds.
+# The paper's figure of the networks has one curve a method, and no spread. Ours has fifteen new seeds beside the first five.
 
 
 # %% tags=["hide-input"]
@@ -751,23 +758,14 @@ def four(result):
     "1.56 (SGHMC), 1.78 (SGLD), 1.83 (momentum) and 2.02 % (SGD)",
 )
 def _():
-    errors = four("mnist")
-    values = list(errors.values())
-    read = zip(values, (1.56, 1.78, 1.83, 2.02), strict=True)
-    steps = [gap("mnist", *pair) for pair in pairwise(values)]
-    ends = gap("mnist", values[0], values[-1])
-    words = "Mean errors in the order of Figure 4, each within two standard deviations"
-    same = all(as_published(ours, published, 0.01) for ours, published in read)
+    errors = four("mnist_more")
+    pairs = [(a, b) for a in ("SGHMC", "SGLD") for b in ("SGD with momentum", "SGD")]
+    gaps = [gap("mnist_more", errors[a], errors[b]) for a, b in pairs]
     return (
         in_words(errors),
-        "undecided: the means have this order, each within two standard deviations; "
-        f"no difference is decided, not even SGHMC less SGD {ends}.",
-        [
-            check(
-                words, bool(np.all(np.diff([v.mean() for v in values]) > 0)) and same
-            ),
-            decisions([*steps, ends], "0000"),
-        ],
+        "confirmed: fifteen new seeds decide all four comparisons of a sampler with an "
+        f"optimiser, SGHMC less momentum {gaps[0]}, less SGD {gaps[1]}.",
+        [decisions(gaps, "----")],
     )
 
 
@@ -779,22 +777,24 @@ def _():
 )
 def _():
     name = "SGD with momentum"
-    sghmc, last = scores("mnist", "SGHMC"), scores("mnist", name, "last")
-    path = gap("mnist", sghmc, scores("mnist", name))
+    of = "mnist_more"
+    sghmc, last = scores(of, "SGHMC"), scores(of, name, "last")
+    path = gap(of, sghmc, scores(of, name))
     loss = gap(
-        "mnist",
-        scores("mnist", "SGHMC", "average", "log_loss", 1.0),
-        scores("mnist", name, "last", "log_loss", 1.0),
+        of,
+        scores(of, "SGHMC", "average", "log_loss", 1.0),
+        scores(of, name, "last", "log_loss", 1.0),
         4,
     )
-    error = gap("mnist", sghmc, last)
+    error = gap(of, sghmc, last)
     return (
         f"SGHMC less momentum: error {error}, less its path's average {path}, log loss "
         f"{loss}",
-        "undecided: the authors' later note to their code has “not statistically "
-        "significant”.",
+        "confirmed in part: in error, also against a fair rival; in log loss momentum "
+        "is ahead. The authors' later note to their code has “not statistically "
+        "significant”, and “only as good as optimization based method on this setting”.",
         [
-            decisions([error, path, loss], "000"),
+            decisions([error, path, loss], "--+"),
         ],
     )
 
@@ -957,7 +957,7 @@ def _():
     )
     return (
         f"error, annealed less plain: {right} at T = 1, {programmed} as programmed",
-        "undecided: as programmed it is worse, decided; “much” is not said in numbers.",
+        "measured: as programmed a little worse, decided; “not much” is a fair word.",
         [
             decisions([right, programmed], "0+"),
         ],
@@ -1008,7 +1008,8 @@ def _():
     )
     return (
         f"error with less without, momentum: {less}",
-        "undecided: in the program it changes little but the learning rate.",
+        "confirmed: it could not be otherwise, since in the program it changes little "
+        "but the learning rate.",
         [decisions([less], "0")],
     )
 
@@ -1023,7 +1024,8 @@ def _():
     minutes = np.array([run["processor_seconds"] / 60 for run in runs])
     return (
         f"850 rounds on MNIST: {spread(minutes, 1)} processor minutes",
-        "confirmed",
+        "measured: of our runs; in their notebook a round samples for 1.4 s and predicts "
+        "for 3 to 4 s, about an hour a run.",
         [check("Processor minutes of 850 rounds", minutes.max(), at_most=15)],
     )
 
@@ -1374,11 +1376,18 @@ show_rows("Oxford, reproduced")
 )
 def _():
     zero, online = "SGHMC, fresh minibatches", "SGHMC, online noise estimate"
-    error = gap("noise", scores("noise", online), scores("noise", zero))
-    last = gap(
-        "noise",
-        *(scores("noise", n, "last", "log_loss", 1.0) for n in (online, zero)),
-        3,
+    first, second = (
+        gap(
+            "noise",
+            *(
+                np.array(
+                    [abs(run["temperature"][w] - 1) for run in runs_of("noise", n)]
+                )
+                for n in (online, zero)
+            ),
+            3,
+        )
+        for w in ("0.weight", "2.weight")
     )
     average = gap(
         "noise",
@@ -1386,12 +1395,13 @@ def _():
         3,
     )
     return (
-        f"with an estimate less B̂ = 0, paper's network: error of the average {error}, "
-        f"its log loss {average}, log loss of the last network {last}",
-        "confirmed in part: of a single network; the average's log loss is worse, "
-        "decided. In its program the estimate was zero.",
+        "with an estimate less B̂ = 0, paper's network: distance of the temperature "
+        f"from 1 in the first weights {first}, in the last {second}; log loss of the "
+        f"average {average}",
+        "confirmed in part: of a correct estimate, in the first weights; the average's "
+        "log loss is worse all the same. In its program the estimate was zero.",
         [
-            decisions([error, average, last], "0+-"),
+            decisions([first, second, average], "-0+"),
         ],
     )
 
@@ -1692,16 +1702,21 @@ def _():
     after = np.array([1 - run["epochs"][1]["average"]["error"] for run in runs])
     gradients = np.mean([run["epochs"][0]["gradients"] for run in runs])
     less = gap("sgnuts", both, alone, 3), gap("sgnuts", fresh, both, 3)
-    rule = runs_of("trees_program", "their rule, one momentum")
-    theirs = [run["epochs"][0]["gradients"] for run in rule]
+    rule = runs_of("trees_hybrid", "their rule, one momentum, then SGHMC")
+    ends = [
+        np.array([1 - run["epochs"][-1]["average"]["error"] for run in each])
+        for each in (rule, runs_of("trees", "SGHMC"))
+    ]
+    theirs = gap("trees_hybrid", *ends, 3)
     return (
         "our repaired trees, accuracy less SGHMC alone, 7,000 gradients, 300 of them "
         f"in trees: {less[0]}; with 100 trees of {gradients:,.0f} gradients "
         f"{spread(after, 3)}",
-        f"not tested: with the program's trees, whose first epoch has {min(theirs):,} "
-        f"to {max(theirs):,} gradients.",
+        "confirmed in part: with trees by the program's rules, accuracy after 25 epochs "
+        f"less SGHMC alone {theirs}, but for 1,900 gradients more; at equal gradients "
+        "open.",
         [
-            decisions(less, "00"),
+            decisions([*less, theirs], "00+"),
             check(
                 "Gradients of the hybrid's 100 trees",
                 gradients,
@@ -1803,7 +1818,8 @@ def _():
     return (
         "mean square change of H after a time of 5, ε = 0.01: HMC "
         f"{abs(changes['HMC']):.2f}, SGHMC {changes['SGHMC']:.2f} of at most 2",
-        "not confirmed: of SGHMC, which keeps the distribution, not H.",
+        "a slip: the next words oppose it to the wrong distribution of naive SGHMC; "
+        "what SGHMC keeps is the distribution, not H.",
         [
             exact("Mean square change of H by HMC", changes["HMC"], 0, 1e-6),
             exact("Mean square change of H by SGHMC", changes["SGHMC"], 1.96, 0.01),
@@ -1818,12 +1834,19 @@ def _():
     "1.62 (SGHMC), 1.69 (momentum; Nesterov's), 3.91 % (SGLD) in its repository",
 )
 def _():
-    sghmc, sgld, momentum, _ = four("mnist").values()
-    less = gap("mnist", sghmc, sgld), gap("mnist", momentum, sgld)
+    ends = {
+        name: np.array([100 * run["error"][-1] for run in runs_of("bayesnn", name)])
+        for name in ("SGHMC", "Nesterov, noise on", "SGLD")
+    }
+    sghmc, momentum, sgld = ends.values()
+    less = gap("bayesnn", sghmc, sgld), gap("bayesnn", momentum, sgld)
     return (
-        f"at tuned rates SGHMC less SGLD {less[0]}, momentum less SGLD {less[1]}",
-        "not tested: at its rate of SGLD, which it does not state.",
-        [decisions(less, "00")],
+        f"by a port of the program, three seeds: {in_words(ends)}",
+        "confirmed: because SGLD has SGHMC's rate there, a fortieth of the tuned one. "
+        "And its “SGD with momentum” has SGHMC's noise and is averaged: a sampler. "
+        "SGD without noise ends above 13 % under its Gibbs steps, a column that its "
+        "figures leave out.",
+        [decisions(less, "--")],
     )
 
 
@@ -1831,15 +1854,15 @@ def _():
 def _():
     minutes = {
         name: np.array(
-            [run["processor_seconds"] / 60 for run in runs_of("mnist", name)]
+            [run["processor_seconds"] / 60 for run in runs_of("bayesnn", name)]
         )
-        for name in ("SGHMC", "SGD with momentum", "SGD")
+        for name in ("SGHMC", "Nesterov, noise on")
     }
-    ratio = minutes["SGHMC"].mean() / minutes["SGD with momentum"].mean()
+    ratio = minutes["SGHMC"].mean() / minutes["Nesterov, noise on"].mean()
     return (
-        f"processor minutes of 800 rounds: {in_words(minutes, '')}",
-        "not tested: in the authors' program, which was timed.",
-        [check("MNIST: minutes of SGHMC over momentum's", ratio, near=1.2, within=0.2)],
+        f"a port of the program, minutes of 800 rounds: {in_words(minutes, '')}",
+        "not confirmed: both draw the same noise, and take the same gradients.",
+        [check("Minutes of SGHMC over those of its momentum", ratio, at_least=0.75)],
     )
 
 
@@ -1847,7 +1870,7 @@ verdict_on(
     "“Nesterov Momentum (NAG) is used in the paper”",
     "p. 7",
     "MNIST",
-    "undecided: it says “SGD with momentum” (p. 7); its code has both.",
+    "a slip: the paper says “SGD with momentum” (p. 7); its code has both.",
 )
 
 

@@ -271,7 +271,7 @@ heads = ["source", "errs less", "published", "its setting, points [95 %]", "verd
 show_table([*heads, "equal terms [95 %]", "verdict "], rows)
 print("Verdicts by Holm's procedure among the claims of a source, at 0.05.")
 
-# %%
+# %% tags=["hide-input"]
 found = [[verdict(one) for one in of.values()] for of in (own, fair)]
 for prefix, verdicts in zip(("", "fair-"), found, strict=True):
     check(f"{prefix}claims", len(verdicts), kind="stored", digits=2)
