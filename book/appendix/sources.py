@@ -792,7 +792,8 @@ def _():
         f"{loss}",
         "confirmed in part: in error, also against a fair rival; in log loss momentum "
         "is ahead. The authors' later note to their code has “not statistically "
-        "significant”, and “only as good as optimization based method on this setting”.",
+        "significant”, and “only as good as optimization based method on this "
+        "setting”.",
         [
             decisions([error, path, loss], "--+"),
         ],
@@ -1024,8 +1025,8 @@ def _():
     minutes = np.array([run["processor_seconds"] / 60 for run in runs])
     return (
         f"850 rounds on MNIST: {spread(minutes, 1)} processor minutes",
-        "measured: of our runs; in their notebook a round samples for 1.4 s and predicts "
-        "for 3 to 4 s, about an hour a run.",
+        "measured: of our runs; in their notebook a round samples for 1.4 s and "
+        "predicts for 3 to 4 s, about an hour a run.",
         [check("Processor minutes of 850 rounds", minutes.max(), at_most=15)],
     )
 
@@ -1712,7 +1713,8 @@ def _():
         "our repaired trees, accuracy less SGHMC alone, 7,000 gradients, 300 of them "
         f"in trees: {less[0]}; with 100 trees of {gradients:,.0f} gradients "
         f"{spread(after, 3)}",
-        "confirmed in part: with trees by the program's rules, accuracy after 25 epochs "
+        "confirmed in part: with trees by the program's rules, accuracy after 25 "
+        "epochs "
         f"less SGHMC alone {theirs}, but for 1,900 gradients more; at equal gradients "
         "open.",
         [
