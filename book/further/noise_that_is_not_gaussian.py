@@ -41,7 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Real noise is larger where the examples disagree more, and it is skew.
 # What is sampled then?
 #
-# Noise $V(\theta)$ that depends on the place does two things: it *heats* on the way uphill, and it *thins out* the samples where it is large. In general no temperature is the sum of both. Skewness comes one order of the step later.
+# Noise $V(\theta)$ that depends on the place does two things: it *heats* on the way uphill, and it *thins out* the samples where it is large. In general no temperature is the sum of both. Skewness comes one order of the step later. (The last section, on what corrects this, needs page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`.)
 #
 # The example is small enough for a computer to know everything about it: twelve throws at a basket, a logistic regression with one coefficient $\theta$ and the prior $N(0, 1)$.
 # Eleven throws hit, at small inputs, and one at the input 4 misses.
@@ -276,7 +276,7 @@ plt.show()
 # C(y) = A + \tfrac12\varepsilon V(y),
 # $$ (eq-following)
 #
-# at the place $y$ of the kick. In the palindromic step of page 12 of the tutorial ({doc}`an elective </book/tutorial/sgnuts>`) the error is then of order $\varepsilon^2$ for Gaussian noise, whatever $V(\theta)$ is ({prf:ref}`thm-following-friction`). This is the integrator of {cite:t}`matthews2018`.
+# at the place $y$ of the kick. In the palindromic step of page 12 the error is then of order $\varepsilon^2$ for Gaussian noise, whatever $V(\theta)$ is ({prf:ref}`thm-following-friction`). This is the integrator of {cite:t}`matthews2018`.
 # The table has the shares of the samples in both tails over the posterior's, at $\varepsilon = 0.1$ and $A = 1.6$:
 
 
