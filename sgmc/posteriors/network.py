@@ -189,7 +189,8 @@ class NetworkPosterior(GaussianPrior):
         if getattr(position, "ndim", 0) != 2 or position.shape[1] != self.dim:
             raise ValueError(
                 f"position must be a tensor (chains, {self.dim}), but it is "
-                f"{checks.shown(position)}: draws are one by draws.samples.flatten(0, 1)"
+                f"{checks.shown(position)}: draws are one by "
+                "draws.samples.flatten(0, 1)"
             )
         checks.check_tensor("inputs", inputs, "...", floating=False)
         # The inputs go a few at a time, because the convolutions of all may not fit
