@@ -1,8 +1,8 @@
-"""What a step costs: the mixture job in several programs, where the time goes, the
-roofline, and the cost against the size of the data.
+"""What a step costs: the mixture job in several programs, the number of chains, the
+precision, and the size of the data.
 
-usage: python -m benchmarks.step_cost [--turns 3] [--seed 0] [--only jobs own memory
-chains ... variants]
+usage: python -m benchmarks.step_cost [--turns 3] [--seed 0] [--only jobs own chains
+precision size variants]
 
 Times are seconds of the processor, not of the clock: on a machine that others use too,
 the clock tells how busy they are. What is compared runs in turns in one process on one
@@ -11,17 +11,12 @@ book/results/step_cost.json, and so does `--only variants`, which needs Numba, w
 provenance of its own."""
 
 import argparse
-import ctypes
 import math
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 
 import arviz
@@ -46,7 +41,6 @@ from sgmc.minibatches import Fresh
 from sgmc.models import control_variates
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.randomness import normal_block
 from sgmc.splittings import LinearChain, sghmc_chain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,63 +62,6 @@ PUBLISHED = {
         "seconds": 0.316,
     },
 }
-
-
-def mixture_counts(size: int, chains: int = 1) -> tuple[int, int]:
-    """Count operations and bytes of the mixture's gradient in float32: +, −, ×, ÷ and
-    exp one each, every operand read and written once.
-
-    An example takes 8: distance and product in the exponent, its sign, exp, 1 +, 1 ÷,
-    and w, wx into their sums (+, ×, +, less the sign).
-
-    Example:
-        >>> mixture_counts(200, 10_000)
-        (16000000, 160800)
-    """
-    return 8 * size * chains, 4 * (size + 2 * 2 * chains)
-
-
-def update_counts(coordinates: int) -> tuple[int, int]:
-    """Count operations and bytes of SGHMC's update in float32, without the gradient and
-    the drawing of the noise.
-
-    θ + εr, (1 − εC)r, − ε∇Ũ, + σξ: seven operations; θ, r, ∇Ũ and ξ are read, θ and r
-    written.
-
-    Example:
-        >>> update_counts(10)
-        (70, 240)
-    """
-    return 7 * coordinates, 4 * 6 * coordinates
-
-
-def network_counts(sizes: list[int], batch: int) -> tuple[int, int]:
-    """Count the operations of a network's gradient that are matrix products, and the
-    bytes of parameters and inputs read once.
-
-    A layer of a × b takes 2nab forwards, 2nab for its weights' gradient, and 2nab for
-    that of its inputs, which the first does not need.
-
-    Example:
-        >>> network_counts([784, 100, 10], 500)
-        (159800000, 1886040)
-    """
-    products = [a * b for a, b in pairwise(sizes)]
-    parameters = sum(products) + sum(sizes[1:])
-    return 2 * batch * (3 * sum(products) - products[0]), 4 * (
-        parameters + batch * sizes[0]
-    )
-
-
-def logistic_counts(examples: int, dim: int) -> tuple[int, int]:
-    """Count operations and bytes of the gradient of logistic regression in float32: two
-    products with the inputs, five for the weights.
-
-    Example:
-        >>> logistic_counts(1000, 4)
-        (21000, 20000)
-    """
-    return examples * (4 * dim + 5), 4 * examples * (dim + 1)
 
 
 def in_turns(
@@ -343,307 +280,8 @@ def network(seed: int) -> tuple[NetworkPosterior, Tensor]:
     return posterior, posterior.initial_position(1, generator)
 
 
-class Known(Potential):
-    """A potential whose gradient is a tensor that is there."""
-
-    def __init__(self, known: Tensor):
-        self.known = known
-
-    def gradient(self, position: Tensor) -> Tensor:
-        """Give it."""
-        return self.known
-
-
-def update_of(
-    kernel: SGHMC, position: Tensor, momentum: Tensor, gradient: Tensor, normal: Tensor
-) -> Callable[[], None]:
-    """Make the update of a step, as the kernel does it, on tensors that it may
-    overwrite.
-    """
-    position, momentum = position.clone(), momentum.clone()
-    known, noise = Known(gradient), kernel.injected_noise()
-
-    def update() -> None:
-        kernel.trajectory(known, position, momentum, [None], [normal], noise)
-
-    return update
-
-
-def keep_memory() -> None:
-    """Have the C library keep freed memory, where it is glibc, so that what is measured
-    does not depend on what was freed before.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError):
-        return
-    mallopt(-3, 2**25)  # M_MMAP_THRESHOLD; 32 megabytes is the most that it takes
-    mallopt(-1, 2**30)  # M_TRIM_THRESHOLD
-
-
-FRESH = """
-import resource, time, torch
-from benchmarks import mixture
-torch.set_num_threads(1)
-means = mixture.MixtureMeans(torch.from_numpy(mixture.observations()).float())
-many = torch.tensor([mixture.MEANS]).repeat(10_000, 1)
-means.gradient(many)
-faults, seconds = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, []
-for _ in range(TURNS):
-    start = time.process_time()
-    for _ in range(10):
-        means.gradient(many)
-    seconds.append((time.process_time() - start) / 10)
-faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults) / (10 * TURNS)
-print(min(seconds), sorted(seconds)[TURNS // 2], faults)
-"""
-
-
-def memory(turns: int, seed: int) -> dict:
-    """Measure the eager gradient of ten thousand chains in processes of its own, with
-    and without memory being kept, and page faults.
-    """
-    settings = {
-        "default": {},
-        "kept": {
-            "MALLOC_MMAP_THRESHOLD_": str(2**25),
-            "MALLOC_TRIM_THRESHOLD_": str(2**30),
-        },
-    }
-    found = {}
-    for name, variables in settings.items():
-        command = [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            FRESH.replace("TURNS", str(turns)),
-        ]
-        run = subprocess.run(
-            command,
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT,
-        )
-        best, median, faults = map(float, run.stdout.split())
-        found[name] = {
-            **per({"best": best, "median": median}, 1),
-            "page_faults": round(faults),
-        }
-    print(found, flush=True)
-    return found
-
-
-@torch.no_grad()
-def parts(turns: int, seed: int) -> dict:
-    """Measure the parts of a step: random numbers, choice of examples, gather,
-    gradient, update, and the rest, which is Python's.
-    """
-    whole_network, weights = network(seed)
-    keep_memory()
-    many = torch.tensor([mixture.MEANS]).repeat(10_000, 1)
-    cases = {
-        "mixture, 1 chain": (
-            mixture.posterior(PRINTED),
-            mixture.kernel(PRINTED),
-            torch.tensor([mixture.MEANS]),
-        ),
-        "mixture, 10,000 chains": (
-            mixture.posterior(PRINTED),
-            mixture.kernel(PRINTED),
-            many,
-        ),
-        "mixture by minibatches, 1 chain": (
-            mixture.posterior(MINIBATCH),
-            mixture.kernel(MINIBATCH),
-            torch.tensor([mixture.MEANS]),
-        ),
-        "network, 1 chain": (
-            whole_network,
-            SGHMC.from_learning_rate(2e-6, 0.01, num_steps=10),
-            weights,
-        ),
-    }
-    found = {}
-    for name, (potential, kernel, position) in cases.items():
-        generator, momentum = (
-            torch.Generator().manual_seed(seed),
-            torch.zeros_like(position),
-        )
-        steps = kernel.num_steps
-        normals, noise = (
-            normal_block(position, steps, generator),
-            potential.draw_minibatches(position, generator, 0, steps),
-        )
-        gradient = potential.gradient_given(position, noise[0])
-        state, place = [kernel.init(potential, position, generator)], [0]
-
-        def step(state=state, potential=potential, kernel=kernel, generator=generator):
-            state[0], _ = kernel.step(potential, state[0], generator)
-
-        def choose(
-            potential=potential,
-            position=position,
-            generator=generator,
-            place=place,
-            steps=steps,
-        ):
-            place[0] += steps
-            return potential.draw_minibatches(
-                position, generator, place[0] + 2**20, steps
-            )
-
-        functions = {
-            "whole": step,
-            "injected noise": lambda p=position, g=generator, s=steps: normal_block(
-                p, s, g
-            ),
-        }
-        functions |= {"minibatch or gradient noise": choose}
-        functions["update"] = update_of(
-            kernel, position, momentum, gradient, normals[0]
-        )
-        functions["gradient"] = lambda p=potential, x=position, n=noise[0]: (
-            p.gradient_given(x, n)
-        )
-        if getattr(potential, "batch_size", None) is not None:
-            functions["gather"] = lambda p=potential, n=noise[0]: p.gather(n)
-        times = per_call(functions, turns, 0.1)
-        of_steps = {"whole", "injected noise", "minibatch or gradient noise"}
-        row = {
-            part: per(value, steps if part in of_steps else 1)
-            for part, value in times.items()
-        }
-        best = {part: value["best"] for part, value in row.items()}
-        if "gather" in best:
-            best["gradient"] -= best["gather"]
-        with torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU]
-        ) as profile:
-            step()
-        operators = sum(
-            event.count
-            for event in profile.key_averages()
-            if event.key.startswith("aten::")
-        )
-        best["loop and calls"] = max(
-            0.0,
-            best["whole"]
-            - sum(value for part, value in best.items() if part != "whole"),
-        )
-        found[name] = {
-            "seconds": {part: float(f"{value:.4g}") for part, value in best.items()},
-            "operators": operators / steps,
-        }
-        print(name, found[name], flush=True)
-    return found
-
-
-@torch.no_grad()
-def roofline(turns: int, seed: int) -> dict:
-    """Measure the two roofs of this machine, and what the gradients and updates reach,
-    with operations and bytes as counted.
-    """
-    keep_memory()
-    generator = torch.Generator().manual_seed(seed)
-    side, peaks = 1_024, {}
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        a, b = (torch.rand(side, side, generator=generator).to(dtype) for _ in range(2))
-        peaks[str(dtype).removeprefix("torch.")] = lambda a=a, b=b: a @ b
-    seconds = per_call(peaks, turns, 0.2)
-    peak = {
-        name: float(f"{2 * side**3 / times['best']:.4g}")
-        for name, times in seconds.items()
-    }
-    # a permission, which may also mean another library
-    torch.set_float32_matmul_precision("medium")
-    seconds = per_call({"medium": peaks["float32"]}, turns, 0.2)["medium"]["best"]
-    torch.set_float32_matmul_precision("highest")
-    peak["float32, medium"] = float(f"{2 * side**3 / seconds:.4g}")
-    bandwidth = {}
-    for name, elements in (("cache", 2**15), ("memory", 2**25)):
-        # in place: a third would be read as well
-        a, b = (torch.rand(elements, generator=generator) for _ in range(2))
-        times = per_call({name: lambda a=a, b=b: a.add_(b, alpha=3.0)}, turns)[name]
-        bandwidth[name] = float(f"{12 * elements / times['best']:.4g}")
-    pair = torch.zeros(2)
-    call = per_call({"add": lambda: pair.add_(pair)}, turns)["add"]["best"]
-    points = {}
-
-    def put(name: str, counts: tuple[int, int], function: Callable[[], object]) -> None:
-        times = per_call({name: function}, turns)[name]
-        points[name] = {
-            "operations": counts[0],
-            "bytes": counts[1],
-            "seconds": times["best"],
-        }
-
-    many = torch.tensor([mixture.MEANS]).repeat(10_000, 1)
-    means = mixture.MixtureMeans(torch.from_numpy(mixture.observations()).float())
-    put(
-        "mixture's gradient, eager",
-        mixture_counts(200, 10_000),
-        lambda: means.gradient(many),
-    )
-    if mixture.has_compiler():
-        compiled = torch.compile(means.gradient, fullgraph=True)
-        put(
-            "mixture's gradient, compiled",
-            mixture_counts(200, 10_000),
-            lambda: compiled(many),
-        )
-    one = many[:1].clone()
-    put("mixture's gradient, 1 chain", mixture_counts(200), lambda: means.gradient(one))
-    posterior, weights = network(seed)
-    (indices,) = posterior.draw_minibatches(weights, generator, 0)
-    put(
-        "network's gradient",
-        network_counts(SIZES, BATCH),
-        lambda: posterior.gradient_given(weights, indices),
-    )
-    kernel = SGHMC.from_learning_rate(2e-6, 0.01)
-    for name, like in (
-        ("update of a network", weights),
-        ("update of 30 million coordinates", torch.zeros(1, 30_000_000)),
-    ):
-        put(
-            name,
-            update_counts(like.numel()),
-            update_of(kernel, *(torch.zeros_like(like) for _ in range(4))),
-        )
-    inputs, targets = (
-        torch.randn(10**6, 4, generator=generator),
-        torch.randint(2, (10**6,), generator=generator).float(),
-    )
-    full, origin = LogisticRegression(inputs, targets), torch.zeros(1, 4)
-    put(
-        "regression's gradient, a million examples",
-        logistic_counts(10**6, 4),
-        lambda: full.gradient(origin),
-    )
-    for name, point in points.items():
-        print(
-            name,
-            {
-                **point,
-                "gigaflops": round(point["operations"] / point["seconds"] / 1e9, 2),
-            },
-            flush=True,
-        )
-    return {
-        "peak": peak,
-        "bandwidth": bandwidth,
-        "seconds_a_call": call,
-        "points": points,
-    }
-
-
 def precision(turns: int, seed: int) -> dict:
-    """Measure what other precisions save: a step of the network, and of ten thousand
-    chains at the mixture.
-    """
+    """Measure what other precisions save in a gradient of the network."""
     found = {}
     posterior, weights = network(seed)
     (indices,) = posterior.draw_minibatches(
@@ -674,47 +312,7 @@ def precision(turns: int, seed: int) -> dict:
 
         functions[f"module in {str(dtype).removeprefix('torch.')}"] = gradient
     found["network"] = per_call(functions, turns)
-    functions = {}
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        compiled = mixture.has_compiler() and dtype != torch.bfloat16
-        means = mixture.MixtureMeans(torch.from_numpy(mixture.observations()).to(dtype))
-        many = torch.tensor([mixture.MEANS], dtype=dtype).repeat(10_000, 1)
-        functions[f"eager, {str(dtype).removeprefix('torch.')}"] = (
-            lambda p=means, x=many: p.gradient(x)
-        )
-        if compiled:
-            functions[f"compiled, {str(dtype).removeprefix('torch.')}"] = partial(
-                torch.compile(means.gradient, fullgraph=True), many
-            )
-    found["mixture"] = per_call(functions, turns)
-    found["products"] = products(turns, seed)
     print(found, flush=True)
-    return found
-
-
-def products(turns: int, seed: int) -> dict:
-    """Measure the network's largest product of matrices in several precisions: its
-    time, and its error relative to the exact one.
-    """
-    generator, found = torch.Generator().manual_seed(seed), {}
-    a, b = (
-        torch.randn(BATCH, SIZES[0], generator=generator),
-        torch.randn(SIZES[0], SIZES[1], generator=generator),
-    )
-    exact = a.double() @ b.double()
-    for name, dtype, word in (
-        ("float64", torch.float64, "highest"),
-        ("float32, highest", torch.float32, "highest"),
-        ("float32, high", torch.float32, "high"),
-        ("float32, medium", torch.float32, "medium"),
-        ("bfloat16", torch.bfloat16, "highest"),
-    ):
-        torch.set_float32_matmul_precision(word)
-        left, right = a.to(dtype), b.to(dtype)
-        error = float((left @ right - exact).norm() / exact.norm())
-        times = per_call({name: lambda x=left, y=right: x @ y}, turns)[name]
-        torch.set_float32_matmul_precision("highest")
-        found[name] = {**times, "error": float(f"{error:.3g}")}
     return found
 
 
@@ -968,9 +566,7 @@ def size(turns: int, seed: int) -> dict:
     return found
 
 
-SECTIONS = {
-    f.__name__: f for f in (jobs, own, memory, chains, parts, roofline, precision, size)
-}
+SECTIONS = {f.__name__: f for f in (jobs, own, chains, precision, size)}
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import process_time
 
 import arviz
 import torch
@@ -41,7 +40,6 @@ from sgmc.potentials import Potential
 from sgmc.tuning import (
     DefaultSGHMC,
     default_kernel,
-    defaults,
     matched_noise_estimate,
     tune,
 )
@@ -404,22 +402,6 @@ def try_on(
     return trial, [part.flatten(0, 1).std(0) for part in parts]
 
 
-def compare_forms(arguments: argparse.Namespace) -> dict:
-    """Tune the network by diagonals, as beyond 200 coordinates, and by whole
-    matrices.
-    """
-    generator = torch.Generator().manual_seed(arguments.seed)
-    model, trial, found = network(generator, arguments.chains), None, {}
-    for name, full in (("diagonals", defaults.FULL), ("whole matrices", 10**4)):
-        defaults.FULL, begun = full, process_time()
-        kernel, _ = tune(model.noisy, model.positions, arguments.seed, progress=False)
-        seconds = process_time() - begun
-        trial = trial or try_on(model, kernel, arguments)[0]
-        row = {"tuned": str(kernel), "seconds": round(seconds, 1)}
-        found[name] = trial.run(looked_at(kernel), own=True, **row)
-    return found
-
-
 def compare(name: str, arguments: argparse.Namespace) -> dict:
     """Draw the reference, the default, the grid in each form, and the best of it again,
     five times as long and on other random numbers.
@@ -481,26 +463,16 @@ def main() -> None:
         metavar="NAME",
         help=f"some of {', '.join(MODELS)}",
     )
-    parser.add_argument(
-        "--forms", action="store_true", help="diagonals and whole matrices, instead"
-    )
     for option, default in (("--chains", 10), ("--draws", 60), ("--seed", 0)):
         parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     # chains that are too hot or too slow stand in the table
     warnings.simplefilter("ignore")
-    options = {
-        name: value
-        for name, value in vars(arguments).items()
-        if name not in ("only", "forms")
-    }
+    options = {name: value for name, value in vars(arguments).items() if name != "only"}
     command = "python -m benchmarks.tuning " + " ".join(
         f"--{name} {value}" for name, value in options.items()
     )
-    if arguments.forms:
-        store("tuning_forms.json", command + " --forms", compare_forms(arguments))
-        return
     results = {}
     for name in arguments.only or MODELS:
         found = results[name] = compare(name, arguments)

@@ -65,7 +65,7 @@ DATA = {
     "recipes": (0,),
     "my_data": (0,),
     "recommender": (0, 1, 2, 3),
-    "many_machines": (0,),
+    "step_cost": (0,),
     "minibatch_metropolis": (8,),
     "control_variates": (0,),
     "variational": (0,),
@@ -144,11 +144,9 @@ def shift_seeds(shift: int, path: Path) -> None:
     torch.Generator = Shifted
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")
-        if (
-            name.startswith(("sgmc", "booklib", "experiments", "benchmarks"))
-            and not name.endswith("shards")
-            and hasattr(module, "Generator")
-        ):
+        if name.startswith(
+            ("sgmc", "booklib", "experiments", "benchmarks")
+        ) and hasattr(module, "Generator"):
             module.Generator = Shifted
     np.random.default_rng = lambda seed=None: rng(
         seed + shift if isinstance(seed, int) else seed

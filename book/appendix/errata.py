@@ -996,7 +996,7 @@ claim(
 # With the covariance of the draws the weights are $W_j = (\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$, those of {cite:t}`scott2016`, and of the product of Gaussians that is the slides' second approach.
 # Both add up to $I$, and both are right if all parts have the same covariance; so neither the sum of the weights nor a trial on equal parts shows the difference.
 #
-# **Check.** Two parts with one coordinate, $\Lambda = 1$ and $9$, centred at 0 and 1, under a prior of precision 10; {doc}`/book/practice/many_machines` has matrices and up to 32 parts.
+# **Check.** Two parts with one coordinate, $\Lambda = 1$ and $9$, centred at 0 and 1, under a prior of precision 10.
 
 # %%
 prior, likelihoods, centres = 10.0, matrix(1, 9), matrix(0, 1)
@@ -1045,7 +1045,7 @@ for name, weights, expected in (
 # * The plain Python program hands `multivariate_normal` the Cholesky factor of the noise's covariance, where the covariance is asked for: seven times the variance. The Cholesky and Numba programs are right.
 # * All Python programs draw the momentum afresh every four steps, so that every fourth kick is thrown away ({ref}`ex-sghmc-resample`), and go through four minibatches in one fixed order.
 #
-# **Check.** The counts, and the exact laws of the Python loops with gradients of all the data, near a mode, where the curvature is about 100. What to compare instead is in {doc}`/book/practice/step_cost`.
+# **Check.** The counts, and the exact laws of the Python loops with gradients of all the data, near a mode, where the curvature is about 100. What to compare instead is seconds an effective sample at one job, of one distribution: {doc}`/book/practice/step_cost`.
 
 # %% tags=["hide-input"]
 claim(
@@ -1464,7 +1464,7 @@ plt.show()
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
 # | authors' code, {cite:t}`zhang2020` | 25 Gaussians | target drawn with $\sqrt{0.03}$ for 0.03; gradient 0/0 far out | 0.03; a softmax | one point |
 # | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
-# | {cite:t}`kanpur` | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
+# | {cite:t}`kanpur` | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic |
 # | {cite:t}`wang2021` | times of SGHMC | a mixture in 7.61 s and 0.316 s | two jobs; no chain in C++; a root for a variance | counts; exact laws |
 # | {cite:t}`chen2014`, {cite:t}`adamday` | Algorithm 1 | $\rho = e^{+\Delta H}$ | $e^{-\Delta H}$; so in the code of both | arithmetic |
 # | {cite:t}`adamday` | Algorithm 1 | back if $u < \rho$; drift and kick; $r \sim N(0, 1)$ | on (so in a draft); half kicks; $N(0, M)$; so in their program | arithmetic; matrices; HMC, measured; exact law |

@@ -112,10 +112,9 @@ SEE = {
     "cycles for networks": "studies/cyclical_networks",
     "the recommender": "practice/recommender",
     "recipes": "practice/recipes",
-    "many machines": "practice/many_machines",
     "few samples": "practice/recipes_networks",
     "fidelity": "practice/fidelity",
-    "what a step costs": "practice/step_cost",
+    "what it costs": "practice/step_cost",
 }
 VERDICTS = ("confirmed", "confirmed in part", "undecided", "not confirmed")
 VERDICTS += ("not tested", "a slip", "measured")
@@ -705,7 +704,7 @@ def _():
 @row(
     "Time complexity and running time are those of SGLD",
     "p. 6, p. 7–8",
-    "MNIST, what a step costs",
+    "MNIST, what it costs",
 )
 def _():
     cost = {
@@ -1018,7 +1017,7 @@ def _():
 @row(
     "The experiments are not “very computationally demanding”",
     "p. 3; draft of about 6 April: “on our home computers”",
-    "Oxford, what a step costs",
+    "Oxford, what it costs",
 )
 def _():
     runs = runs_of("figure5", "SGHMC")
@@ -1743,7 +1742,7 @@ show_rows("Oxford, added")
     "and "
     "0.316 s in C++",
     "p. 4; 7.91 s in its text and in the draft",
-    "what a step costs, errata",
+    "what it costs, errata",
 )
 def _():
     jobs = result_of("step_cost")["jobs"]["printed"]
@@ -1764,7 +1763,7 @@ def _():
 @row(
     "autograd's jacobian “takes more time than expected”",
     "p. 4",
-    "what a step costs",
+    "what it costs",
     "7.61 s",
 )
 def _():
@@ -1781,7 +1780,7 @@ def _():
 @row(
     "A Cholesky factor or Numba “only improves the algorithm a little”",
     "p. 4",
-    "what a step costs, errata",
+    "what it costs, errata",
     "7.61, 7.48, 7.14 s in the table; 7.91, 7.51, 7.38 s in the text below it and in "
     "the draft",
 )
@@ -1881,7 +1880,7 @@ verdict_on(
     "of "
     "HMC”, “very efficient”",
     "Munich, Stochastic Dynamics; p. 7; Kanpur, Efficient Posterior approx. …",
-    "fidelity, what a step costs",
+    "fidelity, what it costs",
 )
 def _():
     def distance(problem, name, key="total_variation"):
@@ -2532,7 +2531,7 @@ def two_parts():
 @row(
     "Consensus with weights W_j = Σ(Σ₀⁻¹/J + Σ̄_j⁻¹), Σ̄_j the samples' covariance",
     "Parallel/Distributed MCMC, Approach 1",
-    "errata, many machines",
+    "errata, what it costs",
 )
 def _():
     prior, parts, means, right = two_parts()
@@ -2553,7 +2552,7 @@ def _():
 @row(
     "Consensus by the product of J Gaussians",
     "Parallel/Distributed MCMC, Approach 2",
-    "many machines, proofs",
+    "errata, what it costs",
 )
 def _():
     _, parts, means, right = two_parts()
@@ -2635,7 +2634,7 @@ verdict_on(
     "models, "
     "online and distributed VI",
     "Inference Methods: Summary; Parallel/Distributed MCMC",
-    "many machines",
+    "what it costs",
     "not tested",
 )
 show_rows("Kanpur")

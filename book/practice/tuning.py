@@ -482,5 +482,5 @@ check(
 # %% [markdown]
 # ## Further reading
 #
-# {cite:t}`nemeth2021` review the samplers and their tuning, {cite:t}`brosse2018` say what a constant step costs, {cite:t}`vehtari2021` have the present $\hat R$, and {cite:t}`talts2018` the ranks.
+# {cite:t}`nemeth2021` review the samplers and their tuning, {cite:t}`brosse2018` say what a constant step costs, {cite:t}`gelman1992` introduced $\hat R$, {cite:t}`gelman2013` cut chains into halves and {cite:t}`vehtari2021` rank the values, and {cite:t}`talts2018` have the ranks of parameters.
 # {cite:t}`gorham2017` check samples by Stein's method, which needs nothing but gradients.

@@ -1,5 +1,5 @@
-"""Diagnostics that ArviZ lacks: distances between samples and a density of which at
-least the gradient can be computed.
+"""Diagnostics that ArviZ lacks: distances between samples and a density of one
+coordinate.
 """
 
 import math
@@ -167,86 +167,6 @@ def inverse_transform_samples(
     low_value, high_value = distribution[right - 1], distribution[right]
     share = (uniform - low_value) / (high_value - low_value)
     return grid[right - 1] + share * (grid[right] - grid[right - 1])
-
-
-def stein_discrepancy(
-    potential: Potential,
-    samples: Tensor,
-    generator: Generator,
-    scale: Tensor | None = None,
-) -> tuple[float, float]:
-    """Measure how far draws are from a target of which only the gradient can be
-    computed, full or of minibatches: the squared kernelised Stein discrepancy.
-
-    With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + ‖r‖²/d it is the mean
-    over all pairs of different draws of h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d +
-    q^−3/2 − 3‖r‖²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with
-    the inverse multiquadric kernel). It has mean zero for independent draws from the
-    target and for no other distribution, where it is positive. Each draw has
-    minibatches of its own and no pair is of one draw, so noise in the gradient leaves
-    the mean as it is.
-
-    Args:
-        potential: the target.
-        samples: draws ``(num_samples, dim)``, or ``(num_samples, chains, dim)``, which
-            are pooled; time and memory grow as their square.
-        generator: the source of the minibatches.
-        scale: s, ``(dim,)``; the draws' standard deviations by default.
-
-    Returns:
-        The mean, and the standard error that it would have for as many independent
-        draws from the target, √(2Σh²)/(n(n − 1)). Their ratio is then skewed, at worst
-        as (χ² − 1)/√2 with one degree of freedom: beyond 5 once in 200 times, beyond 8
-        once in 2,000.
-
-    Raises:
-        ValueError: if there are fewer than two draws, or the scale is not positive.
-
-    Example:
-        >>> from sgmc.targets import Gaussian
-        >>> target, generator = Gaussian.standard(2), torch.Generator().manual_seed(0)
-        >>> exact = target.exact_samples(500, generator)
-        >>> [
-        ...     round(value / error)
-        ...     for value, error in (
-        ...         stein_discrepancy(target, x, generator)
-        ...         for x in (exact, 1.5 * exact)
-        ...     )
-        ... ]
-        [0, 18]
-    """
-    check_instance("potential", potential, Potential, "DoubleWell()")
-    check_tensor("samples", samples, "...", "dim")
-    check_instance(
-        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-    )
-    position = samples.flatten(0, -2) if samples.ndim > 1 else samples[:, None]
-    number, dim = position.shape
-    if number < 2:
-        raise ValueError(
-            f"samples must hold at least two draws, but are {tuple(samples.shape)}"
-        )
-    scale = position.std(0) if scale is None else scale
-    check_tensor("scale", scale, "dim")
-    if scale.shape != (dim,) or scale.min() <= 0:
-        raise ValueError(f"scale must be {dim} positive numbers, but it is {scale}")
-    pieces = [
-        potential.stochastic_gradient(piece, generator) for piece in position.split(256)
-    ]
-    x, score = (position / scale).double(), -(torch.cat(pieces) * scale).double()
-    square, cross = x.square().sum(-1), score @ x.mT
-    own = cross.diagonal()
-    distance = (square[:, None] + square - 2 * x @ x.mT).clamp(min=0) / dim  # ‖r‖²/d
-    q = 1 + distance
-    pull = (own[:, None] + own - cross - cross.mT) / dim
-    pairs = (
-        score @ score.mT + (pull + 1) / q - 3 * distance / (dim * q * q)
-    ) / q.sqrt()
-    pairs.fill_diagonal_(0)
-    count = number * (number - 1)
-    return float(pairs.sum()) / count, math.sqrt(
-        2 * float(pairs.square().sum())
-    ) / count
 
 
 def check_coordinates(potential: Potential, number: int) -> None:

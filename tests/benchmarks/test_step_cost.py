@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import mixture
 from benchmarks.mixture import (
@@ -19,15 +17,7 @@ from benchmarks.mixture import (
     MixtureMeans,
     observations,
 )
-from benchmarks.step_cost import (
-    best_step,
-    logistic_counts,
-    mixture_counts,
-    network_counts,
-    squares_time,
-    update_counts,
-)
-from booklib.models.networks import multilayer_perceptron
+from benchmarks.step_cost import best_step, squares_time
 from sgmc.splittings import sghmc_chain
 
 needs_compiler = pytest.mark.skipif(
@@ -162,27 +152,6 @@ def test_loading_the_fast_program_leaves_subnormal_numbers_alone():
     mixture.load("fast")
     tiny = np.float64(5e-324)
     assert tiny * 1.0 != 0.0 and torch.tensor(1e-310, dtype=torch.float64) * 1 != 0
-
-
-def test_the_network_is_counted_as_pytorch_counts_it():
-    for sizes, batch in (([784, 100, 10], 500), ([20, 30, 7, 3], 11)):
-        counter = FlopCounterMode(display=False)
-        with counter:
-            outputs = multilayer_perceptron(sizes)(torch.rand(batch, sizes[0]))
-            functional.cross_entropy(
-                outputs, torch.zeros(batch, dtype=torch.long)
-            ).backward()
-        assert network_counts(sizes, batch)[0] == counter.get_total_flops()
-
-
-def test_the_other_counts_are_those_of_their_formulas():
-    assert mixture_counts(200, 3) == (8 * 600, 4 * (200 + 12))
-    assert update_counts(5) == (35, 120)  # θ + εr: 2; (1 − εC)r: 1; − ε∇Ũ: 2; + σξ: 2
-    dim, number = 4, 1000
-    assert logistic_counts(number, dim) == (
-        number * (2 * dim + 2 * dim + 5),
-        4 * number * (dim + 1),
-    )
 
 
 def test_the_squares_of_a_chain_have_the_squared_autocorrelations():

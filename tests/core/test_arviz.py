@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from torch.distributions import MultivariateNormal, Normal, Poisson
 
-from booklib.rivals.shards import Shard
 from sgmc import sample
 from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC
@@ -211,10 +210,6 @@ def test_densities_of_the_examples_are_those_of_torch():
     regression, network = LinearRegression(x, y, 4.0), nn.Linear(2, 1, bias=False)
     cases = {
         "regression": (regression, Normal(z, 2.0).log_prob(y)),
-        "a shard": (
-            Shard(regression, torch.tensor([3, 7]), 2),
-            Normal(z, 2.0).log_prob(y)[..., [3, 7]],
-        ),
         "network": (
             NetworkPosterior(network, x, y, likelihood=GaussianLikelihood(4.0)),
             Normal(z, 2.0).log_prob(y),

@@ -18,7 +18,7 @@ from torch import nn
 from booklib import rivals
 from booklib.data import made_up_ratings, synthetic_mushrooms
 from booklib.models import factorisation, gibbs, networks
-from booklib.rivals import consensus, distillation, pruning, shards, thinning
+from booklib.rivals import distillation, pruning, thinning
 from booklib.scores import diagnostics, fidelity, prediction
 from sgmc import (
     checkpoints,
@@ -45,8 +45,6 @@ WEIGHTS = {"step_size": torch.ones(30, 3)}
 DRAWS = draws.Draws(torch.randn(30, 3, 2, generator=GENERATOR), WEIGHTS)
 DATA = dict(inputs=INPUTS, targets=LABELS.float(), batch_size=3)
 NETWORK = posteriors.NetworkPosterior(nn.Linear(2, 2), INPUTS, LABELS)
-LAWS = dict(means=torch.zeros(3, 2), covariances=torch.eye(2).repeat(3, 1, 1))
-CANDIDATES = consensus.candidates(targets.Gaussian.standard(2), 30, 3)
 SIGNALS = dict(mean=DRAWS.samples, std=torch.ones(30, 3, 2))
 RUN = dict(potential=NORMAL, position=START, seed=0)
 MORE = dict(num_samples=2, progress=False)
@@ -113,7 +111,6 @@ CALLS = {  # with arguments that are right
     posteriors.Gaussian: dict(noise_variance=1.0),
     models.control_variates: dict(posterior=LOGISTIC, reference=torch.zeros(2)),
     models.Parameters: dict(shapes={"slope": (2,)}),
-    shards.shards: dict(posterior=LOGISTIC, number=2, seed=0),
     minibatches.Fresh: dict(replacement=False),
     minibatches.Held: dict(num_steps=2, rule=minibatches.Passes()),
     noise.OnlineNoise: dict(kind="diagonal", refresh_every=1, averaging=0.5),
@@ -152,20 +149,6 @@ CALLS = {  # with arguments that are right
     rivals.dropout: dict(RUN, **MORE, rate=0.5, num_steps=2, learning_rate=0.01),
     rivals.variational: dict(
         RUN, **MORE, num_steps=2, learning_rate=0.01, num_draws=2, initial_std=0.1
-    ),
-    consensus.gaussian_product: LAWS,
-    consensus.weighted_average: dict(
-        parts=[DRAWS, DRAWS], weights=torch.eye(2).repeat(2, 1, 1) / 2
-    ),
-    consensus.candidates: dict(
-        law=targets.Gaussian.standard(2), num_samples=3, chains=2, seed=0, degrees=5.0
-    ),
-    consensus.reweight: dict(
-        drawn=CANDIDATES, parts=[torch.zeros(30, 3), torch.ones(30, 3)]
-    ),
-    consensus.energies: dict(part=LOGISTIC, positions=torch.zeros(3, 2, 2)),
-    consensus.effective_share: dict(
-        drawn=draws.Draws(DRAWS.samples, {"weight": torch.ones(30, 3)})
     ),
     distillation.lessons: dict(
         teacher=NETWORK,

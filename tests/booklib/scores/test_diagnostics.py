@@ -5,7 +5,6 @@ hand.
 import itertools
 import math
 
-import numpy
 import pytest
 import scipy.integrate
 import scipy.stats
@@ -15,11 +14,9 @@ from booklib.scores.diagnostics import (
     bin_probabilities,
     expectation,
     inverse_transform_samples,
-    stein_discrepancy,
     total_variation,
 )
-from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from tests.checks import z_bound
+from sgmc.targets import DoubleWell, Gaussian
 
 NORMAL = Gaussian(
     torch.tensor([[4.0]], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)
@@ -101,100 +98,3 @@ def test_exact_draws_have_the_distribution_function(generator):
         ).pvalue
         > 1e-4
     )
-
-
-def stein_kernel(potential, x, y, scale=1.0):
-    """h(x, y) of two draws: with two, the mean over all pairs is that of one pair."""
-    draws = torch.tensor([[x], [y]], dtype=torch.float64)
-    return stein_discrepancy(
-        potential, draws, torch.Generator(), torch.tensor([scale], dtype=torch.float64)
-    )[0]
-
-
-@pytest.mark.parametrize(
-    ("potential", "low", "high"), [(NORMAL, -17, 19), (DoubleWell(), -4, 4)]
-)
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_the_stein_kernel_has_mean_zero_under_the_target_whatever_the_other_draw(
-    potential, low, high, scale
-):
-    """By quadrature over y: a wrong sign, factor or power in any of its four terms
-    leaves a mean that is not zero.
-    """
-    points, weights = (
-        torch.from_numpy(x) for x in numpy.polynomial.legendre.leggauss(500)
-    )
-    points = (high - low) / 2 * points + (high + low) / 2
-    weights = weights * torch.exp(-potential.energy(points[:, None]))
-    for x in (-1.3, 0.4, 2.5):
-        values = torch.tensor(
-            [stein_kernel(potential, x, float(y), scale) for y in points],
-            dtype=torch.float64,
-        )
-        assert abs(float((weights * values).sum() / weights.sum())) < 1e-8 * float(
-            (weights * values.abs()).sum() / weights.sum()
-        )
-
-
-def test_the_stein_kernel_of_several_coordinates_has_mean_zero_too(generator):
-    """By a z-test over independent pairs; the factors of the dimension are those of a
-    mean of zero only if all agree.
-    """
-    target = Gaussian(
-        torch.tensor(
-            [[1.0, 0.5, 0.0], [0.5, 2.0, 0.3], [0.0, 0.3, 0.5]], dtype=torch.float64
-        )
-    )
-    exact = target.exact_samples(1_600, generator).view(400, 4, 3)
-    values = torch.tensor(
-        [
-            stein_discrepancy(
-                target, four, generator, torch.ones(3, dtype=torch.float64)
-            )[0]
-            for four in exact
-        ]
-    )
-    assert values.mean().abs() / (values.std() / 20) < z_bound(1)
-
-
-def test_noise_in_the_gradient_leaves_the_stein_discrepancy_in_the_mean(generator):
-    """A pair of a draw with itself, left in, would add the noise's variance: 30
-    here.
-    """
-    target, draws = (
-        Gaussian.standard(2, torch.float64),
-        torch.tensor([[1.0, -0.5], [0.3, 2.0], [-1.0, 0.1]], dtype=torch.float64),
-    )
-    scale = torch.tensor([0.7, 1.2], dtype=torch.float64)
-    exact, _ = stein_discrepancy(target, draws, generator, scale)
-    noisy = NoisyGradient(target, 30.0)
-    values = torch.tensor(
-        [stein_discrepancy(noisy, draws, generator, scale)[0] for _ in range(600)]
-    )
-    assert (values.mean() - exact).abs() / (values.std() / 600**0.5) < z_bound(1)
-
-
-def test_the_standard_error_of_the_stein_discrepancy_is_its_own_under_the_target(
-    generator,
-):
-    """E[value²] = E[error²], by a z-test over 2,000 replicas."""
-    target = NoisyGradient(Gaussian.correlated(0.8), 4.0)
-    replicas = target.potential.exact_samples(2_000 * 20, generator).view(2_000, 20, 2)
-    values, errors = torch.tensor(
-        [
-            stein_discrepancy(target, draws, generator, torch.ones(2))
-            for draws in replicas
-        ]
-    ).T
-    difference = values**2 - errors**2
-    assert difference.mean().abs() / (difference.std() / 2_000**0.5) < z_bound(1)
-
-
-def test_the_stein_discrepancy_tells_wrong_widths_and_places_from_right_ones(generator):
-    target = NoisyGradient(Gaussian.correlated(0.8), 4.0)
-    exact = target.potential.exact_samples(1_000, generator)
-    for wrong in (1.5 * exact, 0.5 * exact, exact + 0.5):
-        value, error = stein_discrepancy(target, wrong, generator)
-        assert value > 5 * error
-    pooled = stein_discrepancy(target.potential, exact.view(500, 2, 2), generator)
-    assert pooled == stein_discrepancy(target.potential, exact, generator)
