@@ -211,7 +211,7 @@ check("sgld", sgld["sgmc"] / sgld["SGMCMCJax"], near(7.1, 0.1), **stored)
 # Programs that JAX compiles are faster where steps are short. **For NUTS take blackjax or NumPyro if your model is written for them**: our gradient takes {c}`blackjax` and {c}`numpyro` times as long. For SGLD it is {c}`sgld` times, and on a network, where arithmetic dominates, nearly nothing.
 # Turns of one row differ by a factor of up to two. The SGHMC of posteriors, blackjax, SGMCMCJax and jax-sgmc samples another distribution than Algorithm 2, so its time does not compare; {doc}`/book/practice/which_library` has the biases.
 #
-# If *our* NUTS is slow: standardise the inputs, start at `find_mode`, write hierarchies {doc}`non-centred </book/practice/recipes>`, and look at `draws.statistics["depth_limited"]` ({doc}`/book/practice/tuning_hmc`). All chains of a call wait for the deepest tree.
+# If *our* NUTS is slow: standardise the inputs, start at `find_mode`, write hierarchies {ref}`non-centred <my-pyro-program>`, and look at `draws.statistics["depth_limited"]` ({doc}`/book/practice/tuning_hmc`). All chains of a call wait for the deepest tree.
 #
 # ## More machines
 #

@@ -381,7 +381,7 @@ check(
 )
 
 # %% [markdown]
-# No single check sees all, and chains that agree see least.
+# No single check sees all, and $\hat R$ sees least. What to do about an alarm is on {doc}`/book/practice/when_it_goes_wrong`.
 #
 # * `sample` warns of gross errors for nothing: by the virial theorem, $\operatorname{E}[(\theta - c)\cdot\nabla U(\theta)] = T\dim\theta$ for every $c$. It does not see an error below a fifth.
 # * **Half the step** sees what falls with the step, and costs three runs. Give it twenty chains or more.

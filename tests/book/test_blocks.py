@@ -27,6 +27,7 @@ PAGES = (
     "recipes_networks",
     "step_cost",
     "tuning",
+    "tuning_hmc",
     "when_it_goes_wrong",
 )
 BLOCKS = {"README": "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))}

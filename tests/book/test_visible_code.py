@@ -84,11 +84,6 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "rates.append(2 * torch.linalg.inv(V + A))",
         "rates.append(torch.linalg.inv(V + A))",
     ),
-    "tuning_hmc": (
-        {"cost-of-mass", "five-steps"},
-        "(1 + angle.cos()) / (1 - angle.cos())",
-        "(1 - angle.cos()) / (1 + angle.cos())",
-    ),
     "how_far_it_holds": (
         {"steps-45", "tamed-30"},
         "(1 - step_size * friction) * (new - old)",
