@@ -9,7 +9,7 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 56 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 55 minutes · Running: about 5 seconds
 # ```
 #
 # This page takes the claims of two reports, of their drafts and of two lectures' slides one by one, with the main ones of the paper, and says of each whether we found the same.
