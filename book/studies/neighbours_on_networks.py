@@ -476,7 +476,7 @@ claim(
 # ## MNIST, all of them, at full scale
 #
 # `python -m experiments run neighbours` compares these methods with SGHMC and SGLD on 50,000 digits: a network with 100 hidden units, the prior $N(0, 1)$ on all weights, and minibatches of 500.
-# More samplers, and what to take when, are in {doc}`/book/practice/what_should_i_use`.
+# What to take when is in {doc}`/book/practice/what_should_i_use`.
 # Each method has its rates, and what else it asks for, chosen on 10,000 validation digits by runs of 20 passes; then it runs with five seeds, and predicts with at most thirty networks.
 #
 # ### What each of them may take
@@ -716,7 +716,7 @@ show_table(
 # * *Bayes by Backprop*, among the worst on the digits, tells letters from digits best of all, in every run. The price is its {term}`calibration`: it is unsure of digits too. On clothes its mean is the largest again, but dropout's is within its spread.
 # * *The ensembles* come next, then dropout, the last layer of Laplace and the samplers; the one network is at the end with whatever stays close to it.
 # * *What stays close to one network is worth one network.* On the digits SWAG, constant SGD and the last layer of Laplace differ from it by little in error; on letters the last layer gains, for twice the seconds, and the other two do not. For constant SGD the rate of the theory is too large: at a mode that fits the digits the minibatches' noise is small, and the best rate $2d/\operatorname{tr}V$ large, as {doc}`/book/further/constant_sgd` warns. The validation digits chose a ten-thousandth of it, at which hardly anything moves; what is left is a network trained for half of the passes, better calibrated (0.44 per cent against 0.82).
-# * *On the digits snapshots gain nothing.* A cycle of ten passes is short, and six networks from short cycles are no better than one from a long descent. With momentum they tell letters better by 0.04, which five seeds leave open ({doc}`/book/practice/what_should_i_use`).
+# * *On the digits snapshots gain nothing.* A cycle of ten passes is short, and six networks from short cycles are no better than one from a long descent. With momentum they tell letters better by 0.04, which five seeds leave open.
 
 # %% tags=["hide-input"]
 close = ("SWAG", "constant SGD", "Laplace, last layer")
