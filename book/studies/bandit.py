@@ -331,7 +331,7 @@ claim(
 # $$ (eq-bandit-precision)
 #
 # which `LinearRegression` computes as well.
-# Among the Gaussians with *independent* coordinates, of which mean-field variational inference finds the best, the best one has the right mean and the variances $1/A_{ii}$ ({prf:ref}`thm-vi-gaussian`).
+# Among the Gaussians with *independent* coordinates, of which mean-field variational inference finds the best, the best one has the right mean and the variances $1/A_{ii}$ ({eq}`eq-vi-best`).
 #
 # ```{prf:theorem} Mean field is sure of what it never tried
 # :label: thm-bandit-mean-field
