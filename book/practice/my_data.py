@@ -9,7 +9,7 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 34 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 35 minutes · Running: about 15 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours.
@@ -26,6 +26,7 @@
 # | | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | |
 #
 # The data are made up and tiny, so that every block runs in a second or two on a CPU; the runs are long enough to show the result that is printed, and too short for a paper.
+# Counts, shares and angles need no block: any of `torch.distributions` is a likelihood in one line, such as `Poisson(rate).log_prob(y)` or `NegativeBinomial(total, logits=...)`.
 # How to check a run is on {doc}`/book/practice/tuning`.
 
 # %% tags=["hide-input"]
@@ -189,7 +190,7 @@ print(f"mean probability of the right label: {each.mean():.1f}")
 # %% [markdown]
 # ## A class for each token
 #
-# An example is a sentence, and its log likelihood the sum over its tokens, padding left out.
+# An example is a sentence, and its log likelihood the sum over its tokens, padding, PyTorch's `ignore_index`, left out.
 # That is a `Likelihood` of your own; outputs have an axis for chains in front and the classes last.
 # The same class serves for pixels, below.
 
@@ -346,6 +347,7 @@ print("slopes:", [f"{slope:.1f}" for slope in p["b"].mean(0)])
 #
 # With a proper likelihood a rare class needs no weights: its probabilities are right, only small.
 # Decide by their costs: if a missed case costs ten times a false alarm, raise the alarm from a probability of 1/11 on.
+# A `WeightedRandomSampler` makes another data set, and its posterior.
 # If you must weight examples, give the weights as a third tensor and multiply the log likelihood by them; the result then is the posterior of data in which each row was seen so many times, and its intervals are not those of your data.
 
 # %%
@@ -565,7 +567,7 @@ check(
 # %% [markdown]
 # ## Mixed precision, bfloat16 and autocast
 #
-# Keep the chain in float32 or float64: a step changes a weight by less than a hundredth of it, which bfloat16, with its eight bits, rounds away.
+# Keep the chain in float32 or float64, not in float16 or bfloat16: a step changes a weight by less than a hundredth of it, which bfloat16, with its eight bits, rounds away.
 # `torch.autocast` rounds the model's energy, too, so that it no longer is what its gradient belongs to; where `sample` sees that, it rejects the model.
 # To save memory and time, freeze a backbone in half precision, compute its outputs once, and sample the layers behind it.
 

@@ -9,7 +9,7 @@
 # # Recipes: models
 #
 # ```{div} page-head
-# Level: first course · Reading: about 24 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 22 minutes · Running: about 15 seconds
 # ```
 #
 # ```{index} ! credible interval, ! credible intervals, ! quantiles
@@ -213,6 +213,9 @@ check(
 #
 # While the data fit into memory, stay where you are: their NUTS is as right as ours, and NumPyro's is faster ({doc}`/book/practice/step_cost`).
 #
+# ````{admonition} The first cell in NumPyro
+# :class: dropdown
+#
 # ```{code-block} python
 # :name: block-numpyro-density
 #
@@ -241,10 +244,11 @@ check(
 # place = {"a": 1.0, "b": np.array([2.0, -1.0]), "s": 0.5}
 # print(log_density(regression, (x, y), {}, place)[0])
 # ```
+# ````
 #
 # For minibatches rewrite the model as the two functions above: each latent `sample` is a term of `log_prior`, what stands in the data's plate with `obs=` is `log_likelihood`, and its constraint goes to `supports`.
 # Then compare at one point: `log_density` of NumPyro, or `model.compile_logp(jacobian=False)` of PyMC, must be the sum of the two functions.
-# Here the block prints {c}`numpyro`, and the functions of the first cell differ from it by {c}`same`, in single precision.
+# NumPyro's block prints {c}`numpyro`, and the functions of the first cell differ from it by {c}`same`, in single precision.
 
 # %% tags=["hide-input"]
 import numpy as np
