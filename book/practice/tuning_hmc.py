@@ -15,7 +15,7 @@
 # ```{index} ! tuning HMC, ! mass matrix, ! warm-up, ! dual averaging, ! adaptation, ! divergences, ! divergent
 # ```
 #
-# With all the data in every gradient, what must be chosen for HMC and NUTS, and what does a wrong choice cost?
+# What must be chosen for HMC and NUTS, and what does a wrong choice cost?
 #
 # NUTS with a {term}`warm-up` chooses everything: `adapt` learns the step size and the mass, and the tree the length of the paths.
 # HMC with the best number of steps does a little better, but that number has to be found, and a wrong one costs far more.
