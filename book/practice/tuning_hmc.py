@@ -9,7 +9,7 @@
 # # Tuning HMC and NUTS
 #
 # ```{div} page-head
-# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 7 seconds
+# Level: second course · Reading: about 19 minutes, without the exercises · Running: about 7 seconds
 # ```
 #
 # ```{index} ! tuning HMC, ! mass matrix, ! warm-up, ! dual averaging, ! adaptation, ! divergences, ! divergent
