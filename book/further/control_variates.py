@@ -203,7 +203,7 @@ check("package", gap.abs().max(), at_most(1e-6), kind="exact", says=says)
 # \text{excess of the variance} \times \text{examples for an independent sample} = (d + 1) + n\,\frac{\varepsilon C}{2 - \varepsilon C},
 # $$ (eq-control-price)
 #
-# *however many data there are*. With little friction, $\varepsilon C \to 0$, it is $d + 1$: one per cent costs $100\,(d + 1)$ examples, and one pass for the mode. SGLD has $\varepsilon C = 1$ and pays $d + 1 + n$.
+# *however many data there are*. With little friction, $\varepsilon C \to 0$, it is $d + 1$: one per cent costs $100\,(d + 1)$ examples, and one pass for the gradient at the mode, which has to be found first. SGLD has $\varepsilon C = 1$ and pays $d + 1 + n$.
 # {cite:t}`nagapetyan2017` find for strongly log-concave models that plain SGLD costs about the same at every size of minibatch, and {cite:t}`baker2019` that with control variates the cost at a given accuracy does not depend on $N$.
 #
 # The board takes the noise at its average, which for the regression of this page is $\frac{d + 1}N = \frac1{200}$ of the plain one (V/200 in its name).

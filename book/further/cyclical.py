@@ -40,7 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # They find the modes, but they do not weigh them.
 # {numref}`fig-cyclical-weights` has 25 modes of width $\sigma = \sqrt{0.03}$, at a distance of 2. Those on the right weigh nine times as much as the others, so that 86 per cent of the mass is there.
 # A chain whose step falls from large to small in every *cycle* reaches them all: while the step is large it crosses the plane in every direction, and as the step falls it settles in the mode where it happens to be (left). But only about half of its cycles end on the right, although all begin in exact samples. (The example is that of {cite:t}`zhang2020`, whose modes weigh the same; there cycles do well, as the last item of *Change it* shows.)
-# Two random walks at different temperatures that compare energies and swap positions get all 25 weights right ({numref}`fig-cyclical-tempering`), at 3,000 energies of all the data a pair, where a cycle takes 400 gradients.
+# Two random walks at different temperatures that compare energies and swap positions get all 25 weights right ({numref}`fig-cyclical-tempering`), at 3,000 energies of all the data for a pair, against 400 gradients for a cycle.
 #
 # In a cycle of $\ell$ steps, step $j = 0, \dots, \ell - 1$ has the size
 #

@@ -9,7 +9,7 @@
 # # Do falling steps buy exactness?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 7 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 7 seconds
 # ```
 #
 # ```{index} ! learning rate schedule, ! step size schedule, ! decreasing step size
@@ -239,7 +239,7 @@ check(
 )
 
 # %% [markdown]
-# In {numref}`fig-sghmc-falling` only the estimate of each step keeps the variance near 1. Without one the chain is too wide, and comes ever closer. With the kept one it becomes too narrow: as $B_t$ vanishes, its temperature tends to $1 - \hat B/C = 0.6$, which answers the guess.
+# In {numref}`fig-sghmc-falling` only the estimate of each step keeps the variance near 1. Without one the chain is too wide, and comes ever closer. With the kept one it becomes too narrow. That answers the guess: the last step is 0.086, where $B$ has fallen to 0.17 and the kept $\hat B$ is 0.8, so the variance is near $1 + (0.17 - 0.8)/2 = 0.69$. As $B_t$ vanishes it tends to $1 - \hat B/C = 0.6$.
 #
 # In the package `SGHMC(falling, 2.0, OnlineNoise("scalar"))` takes the schedule as its step size, and makes the estimate of each step from what the gradients say of their noise ({doc}`/book/tutorial/estimating_the_noise`). After 300 draws its chains have the variance {c}`package`, where the recursion has that of the solid line.
 #

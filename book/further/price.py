@@ -40,7 +40,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A step with a minibatch of 100 out of 60,000 examples costs a six-hundredth of a full gradient.
 # So how many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
 #
-# A hundred, for SGLD and for SGHMC with fresh minibatches and no noise estimate, if the model fits, whatever the friction and the size of the (small) minibatch.
+# A hundred, for SGLD and for SGHMC alike. That is the price with fresh small minibatches, without a noise estimate, for a model that fits; the friction does not matter.
 # A sampler that reads *all* the data in each step needs one or two passes.
 # {numref}`fig-price` shows it in one direction of a posterior with curvature 1, whose exact chain has the three numbers that we need:
 # how far its variance is above the right one, and how many passes it takes for an independent $\theta$ and an independent $\theta^2$, when a step reads the share $n/N$ of the data.
@@ -233,7 +233,7 @@ check("board-theta", least[0], near(100, 0.02), kind="exact", digits=4)
 check("board-square", least[1], near(49.6, 0.02), kind="exact", digits=3)
 
 # %% [markdown]
-# A $\theta$ costs SGLD {c}`board-theta` passes; a $\theta^2$ costs {c}`board-square` passes at the least, with SGHMC at the friction 30, where it is nearly SGLD.
+# A $\theta$ costs SGLD {c}`board-theta` passes. The cheapest $\theta^2$ costs {c}`board-square`; it takes a friction of 30, at which SGHMC is nearly SGLD.
 #
 # ## Several directions: the condition number
 #
