@@ -586,7 +586,7 @@ print(f"errors of the head: {wrong:.0%}")
 #
 # A run is where its start is: put module, data and generator there, and call the same lines.
 # On Apple's GPU, `"mps"`, take float32, because it has no float64.
-# This book has run on CPUs alone; a GPU pays for large networks, and for many chains.
+# The pages run on CPUs, some long runs of *Studies* were made on an H100; a GPU pays for large networks, and for many chains.
 # Out of memory? A step takes the memory of a training step times the number of chains: take fewer chains, or a smaller batch.
 # On several GPUs run one process each, with a seed of its own, save its samples, and put the chains side by side by `Draws.pool`.
 

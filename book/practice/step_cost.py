@@ -19,7 +19,7 @@
 #
 # **On data that fit into memory, minibatches alone save nothing**: an independent sample reads the data about once, however small the minibatches are.
 # Less noise saves, by {doc}`control variates </book/further/control_variates>`, and so do many chains in one call.
-# All times below are of one core of a CPU: **this book has never run on a GPU.**
+# All times below are of one core of a CPU: **no time on a GPU was measured**, although some long runs of *Studies* were made on one.
 
 # %% tags=["hide-input"]
 import math
