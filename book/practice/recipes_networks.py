@@ -578,4 +578,4 @@ check("few-last", in_a_row, digits=2, kind="stored")
 #
 # ## GPU
 #
-# This page ran on a CPU; some long runs of *Studies* were made on an H100. A run is on the device of its start: move module, data and generator there, `network.to("cuda")`, `x.to("cuda")` and `torch.Generator("cuda")`; nothing else should change.
+# This page ran on a CPU. A run is on the device of its start: move module, data and generator there, `network.to("cuda")`, `x.to("cuda")` and `torch.Generator("cuda")`; nothing else should change.
