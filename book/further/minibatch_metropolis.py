@@ -272,7 +272,7 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# A rejected path repeats the old $\theta$, so an accepted quarter of a swing is about an independent $\theta$. In few dimensions its price compares well with that of SGLD, which pays 100 passes for one per cent in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
+# A rejected path repeats the old $\theta$: a chain that moves with probability $p$ needs $(2 - p)/p$ paths for an independent one, not $1/p$, so in the board's unit these prices are one and a half to nearly two times as large. In few dimensions that is less than SGLD pays for one per cent, 100 passes in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
 # Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
 # The friction of SGHMC takes the same energy out and rejects no path, but it needs $\hat B$, and the error of the step remains.
 #

@@ -225,7 +225,7 @@ check(
 #
 # For small steps that is never below ½, up to $n/N$: a small friction lets $\theta$ swing, and the swings cancel in a mean but not in a variance.
 #
-# The first two rows of the board have the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. The third row has half of the largest stable step, since its variance is exact at every one.
+# The first two rows of the board have the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. Where a smaller friction would be cheaper for $\theta$ (all the data, passes, sweeps), the board stops at ½, because smaller ones make $\theta^2$ expensive. The third row has half of the largest stable step, since its variance is exact at every one.
 
 # %% tags=["hide-input"]
 least = least_prices("sgld")[0].passes, least_prices("sghmc")[1].passes

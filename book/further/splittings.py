@@ -66,7 +66,7 @@ def baoa(step_size, friction):
 #
 # {numref}`fig-splittings` has the answer for the bowl.
 # With exact gradients the composition decides.
-# With fresh minibatches all three compositions are about equally wrong, because the noise of the gradient dominates the error of the step: nothing is left of the advantage.
+# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions: the advantage of one over the other stays, but at small steps it is small beside the noise.
 # With the same minibatches in *passes* over the shuffled data, or in *symmetric sweeps*, a pass and then the same pass backwards, the excess is of a higher order: at a step of 0.1 it is 1 per cent in place of 20.
 # Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
 # **The integrator reduces the error of the step; the order of the data reduces the error of the noise.**

@@ -169,8 +169,8 @@ for name, question in zip(
 
 # %% [markdown]
 # *The published number replicates*, faults included: five seeds err on 57.6 to 59.9 %.
-# With the colours and the noise right the same random features err on {c}`right` points less.
-# *Learned convolutions* are worth {c}`learned` points more.
+# With the colours and the noise right the error of the same random features changes by {c}`right` points.
+# *Learned convolutions* change it by {c}`learned` points.
 #
 # Is it the sampling? **No. At the same rate the walk without injected noise has the better average**: the sampler's errs on {c}`cold` points more, at a rate that was tuned for the sampler, and its log loss is {c}`cold-loss` larger.
 # An optimiser with a falling rate is far ahead with its *last network*: {c}`falls` points, and {c}`falls-loss` in log loss.
@@ -181,7 +181,7 @@ for name, question in zip(
 # ## Heat, or too few epochs?
 #
 # Is 60 epochs too short, or is the chain too hot? With minibatches of $n$ of $N$ examples an epoch of SGHMC takes a weight that only the prior holds, with precision $\lambda$, towards its mean by the factor $e^{-\kappa\lambda}$, where $\kappa = \frac\eta\alpha\cdot\frac Nn$.
-# It adds the heat $\tfrac12\kappa N\sigma^2$ to a coordinate whose gradient varies by $\sigma^2$ over the examples. Both follow from page 9's $\eta V/2\alpha$ and $V = N^2\sigma^2/n$.
+# It adds the heat $\tfrac12\kappa N\sigma^2$ to a coordinate whose gradient varies by $\sigma^2$ over the examples. Both follow from the heat $\eta V/2\alpha$ of {doc}`/book/tutorial/estimating_the_noise` and $V = N^2\sigma^2/n$.
 # So at a given number of epochs no choice of $\eta$, $\alpha$ and $n$ lowers the heat without slowing the chain.
 #
 # `cifar_hour` takes five times as many epochs, with $\eta$ falling to a sixteenth over the first half: **one seed**, so what follows is an observation and no verdict.
@@ -302,7 +302,7 @@ check("unbiased", bias(torch.nn.GroupNorm(2, 4), 3), near(0, 1e-12), kind="exact
 # ```{exercise}
 # :label: ex-cifar-scale
 #
-# ★★ *Prove.* Let $w \in \mathbb R^k$ be the weights before a normalisation, without bias, so that the likelihood $L(cw) = L(w)$ for $c > 0$, and $w \sim N(0, \tau^2I)$. Show that $\tau$ says nothing about the predictions, and that for a sampler with the rate $\eta$ the prior acts as a learning rate $\eta/k\tau^2$ {cite:p}`vanlaarhoven2017`.
+# ★★ *Prove.* Let $w \in \mathbb R^k$ be the weights before a normalisation, without bias, so that the negative log likelihood has $L(cw) = L(w)$ for $c > 0$, and $w \sim N(0, \tau^2I)$. Show that $\tau$ says nothing about the predictions, and that for a sampler with the rate $\eta$ the prior acts as a learning rate $\eta/k\tau^2$ {cite:p}`vanlaarhoven2017`.
 # ```
 #
 # ```{solution} ex-cifar-scale

@@ -41,8 +41,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # "The final results of the sampling based methods are better", say {cite:t}`chen2014` (p. 8). Later a note in their code took it back: the experiment "is not statistically significant in terms of the performance of Bayesian-NN vs SGDMOM", and "does suggest that bayesian averaging is only as good as optimization based method on this setting" {cite:p}`chencode`.
 # Which of the two is right?
 #
-# **In error the figure: with fifteen new seeds SGHMC is ahead of all four rivals in {numref}`fig-mnist-gaps`, also of the fair ones; against the closest of them the difference is {c}`path` points. In log loss and calibration the optimisers are ahead, and that is decided, too.**
-# The differences in error are small: one digit in a thousand or two.
+# **In error the order of the figure: with fifteen new seeds SGHMC is ahead of all rivals in {numref}`fig-mnist-gaps`, also of the fair ones; against the closest of them the difference is {c}`path` points. In log loss and calibration the optimisers are ahead, and that is decided, too.**
+# The differences in error are small: one to three digits in a thousand.
 
 # %%
 seeds = Seeds.read("mnist_more")  # fifteen, none of which was seen before the rule
@@ -115,7 +115,7 @@ plt.show()
 #
 # The Gibbs step draws it once a round. Moving $(\theta, r)$ by a kernel that keeps $\pi(\theta \mid \lambda)$, and then $\lambda$ by {eq}`eq-mnist-gibbs`, keeps the joint posterior, because each step keeps a conditional distribution of it.
 #
-# That needs a *sampler*. Suppose that an optimiser walks between the draws: it sits at the mode given $\lambda$, which is shorter than a sample.
+# This argument needs the step in between to be a sampler. Suppose that an optimiser walks between the draws: it sits at the mode given $\lambda$, which is shorter than a sample.
 # Take weights along which the likelihood has the curvatures $h_i$ and the minimum $m_i$. Given $\lambda$ the mode is $h_im_i/(h_i + \lambda)$, and a sample has the variance $1/(h_i + \lambda)$ on top.
 
 
@@ -183,10 +183,10 @@ check("digits", same, near(20, 0), kind="stored", digits=2)
 # {c}`digits` of the twenty agree. Three things follow for what others concluded from these columns.
 #
 # * What {cite:t}`wang2021` draw as "SGD with momentum" (Figures 5 and 6) is Nesterov's momentum *with SGHMC's noise*, averaged from round 50: **a sampler**. That it ends where SGHMC does is no finding about optimisers.
-# * The optimiser without noise, under the same Gibbs steps, ends above 13 %, because its precision runs away as in the cell above. It stands in their table and was left out of their figures.
+# * The optimiser without noise, under the same Gibbs steps, ends above 13 %, because its precision runs away as in the cell above. It stands in their notebook and was left out of their figures.
 # * SGLD has SGHMC's rate there, a fortieth of the one tuned for it. That is why it ends at 3.9 %, and not the algorithm.
 #
-# The program's own SGHMC, as the authors ran it, has 1.64 to 1.75 % in three seeds; the paper's curve ends at 1.56 %.
+# The program's own SGHMC, as the authors ran it, has 1.64 to 1.75 % in three seeds; the paper's curve ends at 1.56 %, which none of the three reaches.
 #
 # ## Fifteen seeds
 #

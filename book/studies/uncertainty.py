@@ -37,10 +37,10 @@ use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
-# "We are not overconfident on out-of-distribution examples", say {cite:t}`adamday` of SGHMC (p. 11–12) and show one letter B (Figure 6a).
+# A key benefit of Bayesian networks, say {cite:t}`adamday`, is "that we are not overconfident on out-of-distribution examples"; SGHMC keeps it, and they show one letter B (p. 11–12, Figure 6a).
 # Do networks that SGHMC has sampled know what is no digit?
 #
-# **Letters, yes: of a hundred pairs of a letter and a digit their average finds the letter the stranger in 99, a trained network in 90. And it is the sampling that does it, not the prior ({numref}`fig-letters-areas`). Digits that lie on their side it does not recognise as strange, and for rejecting doubtful digits it is no better than an optimiser.**
+# **Letters, yes: of a hundred pairs of a letter and a digit their average gives the letter the larger entropy in 99, a trained network in 90. And on letters it is the sampling that does it, not the prior ({numref}`fig-letters-areas`). Digits that lie on their side it does not recognise as strange, and for rejecting doubtful digits it is no better than an optimiser.**
 
 # %%
 seeds = Seeds.read("mnist_more")  # fifteen, side by side
@@ -201,9 +201,9 @@ check("learned", learned, kind="stored", digits=3)
 
 # %% [markdown]
 # * **Letters and clothes: samples are the better alarm**, by {c}`letters` in area on letters against the falling rate, and by {c}`clothes` on clothes.
-# * **It is the sampling and not the width of the prior.** With the optimiser's fixed penalty SGHMC still has the area {c}`fixed`, and the optimiser with learned precisions has {c}`learned`.
+# * **On letters it is the sampling and not the width of the prior.** With the optimiser's fixed penalty SGHMC still has the area {c}`fixed`, and the optimiser with learned precisions has {c}`learned`.
 # * **Rejecting doubtful digits: no gain.** With 5 % rejected the path average errs on fewer of the rest (SGHMC less it: {c}`rejected` points), and against the last network the difference is open, {c}`rejected-last`.
-# * **Turned digits: it depends on the angle.** At 45° SGHMC's log loss is smaller, by {c}`turned-45` against the falling rate; at 90° it is *larger*, by {c}`turned-90`, although its Brier score is the smaller. Its average is less sure, but its doubt does not go to the right class. A posterior knows what the data leave open within the model, and nothing in the model says that digits may lie down.
+# * **Turned digits: it depends on the angle.** At 45° SGHMC's log loss less that of the falling rate is {c}`turned-45`; at 90° it is *positive*, {c}`turned-90`, although its Brier score is the smaller. The probability that it takes from the wrong class does not go to the right one. A posterior knows what the data leave open within the model, and nothing in the model says that digits may lie down.
 #
 # On upright digits the samples are too modest, and worse calibrated than all three rivals.
 #
