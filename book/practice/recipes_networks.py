@@ -74,7 +74,7 @@ warnings.filterwarnings("ignore", message=known)
 #
 # Train the same network from five starts, and average the *probabilities*.
 # At temperature 0 SGHMC is SGD with momentum, here 0.9, and one `Cyclical` cycle lets its rate fall to zero; the five train side by side, as chains.
-# If a learning rate of 0.2 trains your network with the *mean* loss over $N$ examples, it is $0.2/N$ here, because the energy is a sum.
+# A learning rate of 0.2 for the *mean* cross-entropy is $0.2/N$ here, because the energy is a sum; one for `mse_loss` is multiplied by $2\sigma^2$, twice the noise variance, as well.
 # Where an example has many targets, such as pixels, divide by their number, too.
 
 # %%
@@ -127,7 +127,7 @@ check("five-errors-clothes", gaps["clothes", "error"], kind="stored")
 # ```{index} ! temperature scaling, ! calibration, ! calibrate a network, ! overconfident, ! underconfident
 # ```
 #
-# A trained network is usually too sure: divide its logits by the $T$ that has the least log loss on examples that were not trained on {cite:p}`guo2017`.
+# A trained network is usually too sure ($T > 1$), a short average too modest ($T < 1$): divide its logits by the $T$ that has the least log loss on examples that were not trained on {cite:p}`guo2017`.
 # Its errors stay as they are.
 
 

@@ -383,7 +383,7 @@ check(
 # %% [markdown]
 # No single check sees all, and $\hat R$ sees least. What to do about an alarm is on {doc}`/book/practice/when_it_goes_wrong`.
 #
-# * `sample` warns of gross errors for nothing: by the virial theorem, $\operatorname{E}[(\theta - c)\cdot\nabla U(\theta)] = T\dim\theta$ for every $c$. It does not see an error below a fifth.
+# * `sample` warns of gross errors for nothing: by the virial theorem, $\operatorname{E}[(\theta - c)\cdot\nabla U(\theta)] = T\dim\theta$ for every $c$. It does not see an error below a fifth, nor one in a run of few effective samples.
 # * **Half the step** sees what falls with the step, and costs three runs. Give it twenty chains or more.
 # * **HMC** on all the data, or on a small copy of the problem, sees every fault of the sampler, but shares a slip in the density.
 # * **Ranks** see all but a wrong model, if the starts are those of the real run. They cost a hundred runs or more. $\hat R$ sees a missed mode, too, if starts are far apart.

@@ -87,7 +87,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # ```
 #
 # * *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
-#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended.
+#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. A ratio in the hundreds: the learning rate was not divided by $N$.
 # * *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or `noise_estimate=OnlineNoise()` with more friction.
 # * *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer.
 
@@ -248,7 +248,7 @@ check(
 # (divergences)=
 # ## Divergent transitions
 #
-# * *Why.* Where a scale is small the density is a narrow neck, as in a hierarchy with few examples a group.
+# * *Why.* If all trees diverge, the step is too long: use `adapt`. If a few do, the density has a narrow neck where a scale is small, as in a hierarchy with few examples a group.
 # * *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
 # * *Check.* No divergences, and the same answer at 0.99. {doc}`/book/practice/recipes` has both forms.
 #
@@ -383,7 +383,7 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
 #
-# Ctrl-C ends a run after its present step and returns the samples so far.
+# Ctrl-C ends a run after its present step and returns the samples so far. Another signal ends the process: without a checkpoint they are lost.
 # `tune` and a second Ctrl-C raise KeyboardInterrupt.
 # With `checkpoint=Checkpoint("run.pt")` the same call goes on later, to the samples of an uninterrupted run.
 #
