@@ -130,7 +130,7 @@ print(width(alike) < 0.1, width(apart) > 0.9)
 
 # %% tags=["hide-input"]
 check("alike", width(alike), near(1000**-0.5, 0.01))
-check("apart", width(apart), near(1.0, 0.1))
+check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is")
 
 # %% [markdown]
 # At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning: no check knows which temperature you want.

@@ -269,7 +269,13 @@ for n in (2, 3, 6):
 check("bias", bias(torch.nn.BatchNorm2d(4), 3), at_least(0.03), kind="exact")
 
 # %% tags=["hide-input"]
-check("unbiased", bias(torch.nn.GroupNorm(2, 4), 3), near(0, 1e-12), kind="exact")
+check(
+    "unbiased",
+    bias(torch.nn.GroupNorm(2, 4), 3),
+    near(0, 1e-12),
+    kind="exact",
+    says="The bias with group normalisation",
+)
 
 # %% [markdown]
 # Group normalisation {cite:p}`wu2018`, which looks at one image at a time, does no harm; batch normalisation with fixed statistics (`module.eval()`) is an affine map and does none either. Four layers need neither.
