@@ -1470,8 +1470,8 @@ plt.show()
 # | {cite:t}`adamday` | Algorithm 1 | back if $u < \rho$; drift and kick; $r \sim N(0, 1)$ | on (so in a draft); half kicks; $N(0, M)$; so in their program | arithmetic; matrices; HMC, measured; exact law |
 # | {cite:t}`adamday` | $\hat\beta$ | $\eta M^{-1}\hat B$ | $\varepsilon M^{-1}\hat B$; so in their program | exact law |
 # | its program | $\hat V$ | the Hessian of a constant, zero | the covariance of minibatch gradients, {eq}`eq-scale-of-v` | automatic differentiation |
-# | its program | networks | the error of an optimiser is that of *one* class drawn from its last network; of a sampler, of votes | the most probable class of both | {prf:ref}`thm-fashion-drawn` |
-# | its program | networks | (not stated) every weight starts uniform on $(-2, 2)$, Pyro's default | a start near 0, or a warm-up that forgets it | {doc}`/book/studies/fashion_mnist`, exact law |
+# | its program | networks | the error of an optimiser is that of *one* class drawn from its last network; of a sampler, of votes | the most probable class of both | {ref}`ex-report-write` |
+# | its program | networks | (not stated) every weight starts uniform on $(-2, 2)$, Pyro's default | a start near 0, or a warm-up that forgets it | {doc}`/book/studies/reproduction_report`, exact law |
 # | its program | SGNUTS | the new half always; one momentum; a variance as scale | {doc}`/book/tutorial/sgnuts` | trees, measured |
 # | {cite:t}`wang2021` | formulas (p. 2, 3, 5, 7) | $U = +\sum\ln p(x \mid D) - \dots$; no $dt$; $\Sigma_{22} = -1$; $-\alpha x$ | $-\sum\ln p(x \mid \theta)$; $dt$; 1; $-\alpha v$; so beside them or in their notebooks | |
 # | {cite:t}`wang2021`, p. 5; {cite:t}`munich` | SGHMC; a fresh momentum | leaves $H$ invariant, says the second beside $P(q, p)$ | leaves the distribution invariant | both change $H$; so in the slides' appendix |

@@ -296,7 +296,7 @@ claim_the_same("figure5_around", "the report")
 # %% [markdown]
 # ## Fashion-MNIST
 #
-# Figure 7a of the report, p. 12; the results are in {doc}`/book/studies/fashion_mnist`.
+# Figure 7a of the report, p. 12; the results are in {doc}`/book/studies/reproduction_report`.
 
 # %% tags=["hide-input"]
 show_published("fashion")

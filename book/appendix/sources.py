@@ -101,7 +101,7 @@ SEE = {
     "Oxford": "studies/reproduction_report",
     "noise of networks": "studies/noise_of_networks",
     "uncertainty": "studies/uncertainty",
-    "Fashion-MNIST": "studies/fashion_mnist",
+    "Fashion-MNIST": "studies/reproduction_report",
     "steps per sample": "studies/steps_per_sample",
     "CIFAR-10": "studies/cifar",
     "SGNUTS on networks": "studies/steps_per_sample",

@@ -172,17 +172,17 @@ CLAIMS = {
             None,
             (errors(clothes, "SGHMC"), errors(clothes, MOMENTUM, "last")),
             (errors(shoes, "SGHMC"), errors(shoes, NESTEROV)),
-            "fashion_mnist",
+            "reproduction_report",
         ),
         "Fig. 7a: SGHMC than SGD": (
             *(None, (errors(clothes, "SGHMC"), errors(clothes, "SGD", "last"))),
-            *(None, "fashion_mnist"),
+            *(None, "reproduction_report"),
         ),
         "Fig. 7a: SGHMC than SGLD": (
             None,
             (errors(clothes, "SGHMC"), errors(clothes, "SGLD")),
             (errors(shoes, "SGHMC"), errors(shoes, "SGLD")),
-            "fashion_mnist",
+            "reproduction_report",
         ),
         "Fig. 6b: SGHMC than the fit": (
             -3.2,

@@ -98,7 +98,8 @@ plt.show()
 # $$ (eq-disagreement)
 #
 # (Insert $\mathbb E_\theta P_k = \bar P_k$ in $\sum_k\bar P_k\log\bar P_k$ to see the second equality.)
-# This *disagreement* is the mutual information of the label and the network: what the label would tell about which network is right.
+# (Two sure networks of two classes have the disagreement {c}`apart`, all of their entropy.)
+This *disagreement* is the mutual information of the label and the network: what the label would tell about which network is right.
 
 
 # %%

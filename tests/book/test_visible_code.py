@@ -144,6 +144,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "float(average - predictive_entropy(probabilities).mean())",
         "float(predictive_entropy(probabilities).mean() - average)",
     ),
+    "reproduction_report": (
+        {"free"},
+        "temperature=temperature",
+        "temperature=2 * temperature",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
