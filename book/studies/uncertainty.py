@@ -99,7 +99,7 @@ plt.show()
 #
 # (Insert $\mathbb E_\theta P_k = \bar P_k$ in $\sum_k\bar P_k\log\bar P_k$ to see the second equality.)
 # (Two sure networks of two classes have the disagreement {c}`apart`, all of their entropy.)
-This *disagreement* is the mutual information of the label and the network: what the label would tell about which network is right.
+# This *disagreement* is the mutual information of the label and the network: what the label would tell about which network is right.
 
 
 # %%
