@@ -149,6 +149,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "temperature=temperature",
         "temperature=2 * temperature",
     ),
+    "neighbours_on_networks": (
+        {"gain"},
+        "-np.log(p.mean(0)).mean()",
+        "-np.log(p).mean(0).mean() / -1",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
