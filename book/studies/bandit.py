@@ -22,7 +22,7 @@
 # * see exactly what an approximate posterior costs a decision, and when it costs nothing,
 # * judge networks by what they decide: draws by Bayes by Backprop and by SGHMC against greedy rules.
 #
-# **You will need** {doc}`/book/studies/variational` and {doc}`/book/tutorial/sghmc`.
+# **You will need** {doc}`/book/further/variational_families` and {doc}`/book/tutorial/sghmc`.
 
 # %%
 import math

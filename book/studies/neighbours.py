@@ -21,7 +21,7 @@
 # * compute the law of each of their draws exactly on a linear regression, and compare it with the posterior's,
 # * say which spread shrinks with the data, which depends on a step size, and which comes from the number of modes alone.
 #
-# **You will need** {doc}`/book/tutorial/bayesian_learning`, {doc}`/book/further/constant_sgd` and {doc}`/book/studies/variational`.
+# **You will need** {doc}`/book/tutorial/bayesian_learning`, {doc}`/book/further/constant_sgd` and {doc}`/book/further/variational_families`.
 
 # %%
 
@@ -226,7 +226,7 @@ def measured_widths(draws, centre=mean):
 # In a linear regression every weight has an entry of its own; there the code takes one mask for all the examples of a step, which has the same mean.
 #
 # Where does this come from?
-# Let $q_M$ be the law of $\theta = z\circ M$, and choose $M$ so that $q_M$ is near the posterior, as in {doc}`/book/studies/variational`:
+# Let $q_M$ be the law of $\theta = z\circ M$, and choose $M$ so that $q_M$ is near the posterior, as in {doc}`/book/further/variational_families`:
 #
 # $$
 # KL(q_M\,\|\,\pi) = E_zU(z\circ M) - \mathcal H(q_M) + \text{const}.

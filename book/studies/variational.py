@@ -9,7 +9,7 @@
 # # Variational inference, given the same
 #
 # ```{div} page-head
-# Level: second course · Reading: about 19 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 16 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! variational inference, ELBO, Bayes by Backprop, mean-field
@@ -101,21 +101,9 @@ plt.show()
 #
 # ## What a fit is, and what a missing factor does
 #
-# *Variational inference* looks for the member $q$ of a simple family that is nearest to the posterior $\pi$ in the divergence $\mathrm{KL}(q \Vert \pi)$.
-# Because $\pi = e^{-U}/Z$, this is the same as the largest *evidence bound* (ELBO)
-#
-# $$
-# \mathcal L(q) = -\mathbb E_q[U] - \mathbb E_q[\log q] = \log Z - \mathrm{KL}(q \Vert \pi).
-# $$ (eq-vi-bound)
-#
+# *Variational inference* looks for the member $q$ of a simple family that is nearest to the posterior $\pi$ in the divergence $\mathrm{KL}(q \Vert \pi)$, which is the one with the largest *evidence bound* (ELBO), $\mathcal L(q) = -\mathbb E_q[U] - \mathbb E_q[\log q]$ ({eq}`eq-vi-bound`).
 # The usual family for a network is *mean-field*, $q = N(\mu, \operatorname{diag}\sigma^2)$; minibatch gradients of the bound with drawn weights are *Bayes by Backprop* {cite:p}`blundell2015`, and drawing a layer's outputs instead has less noise {cite:p}`kingma2015vd`.
-# On a Gaussian posterior with precision matrix $A$ the best member can be found by hand: $-\mathbb E_q[U]$ is $-\tfrac12\sum_iA_{ii}\sigma_i^2$ plus a term in $\mu$, and the entropy is $\sum_i\log\sigma_i$ plus a constant. Setting the derivative in $\sigma_i$ to zero,
-#
-# $$
-# \mu = \text{the mean}, \qquad \sigma_i^2 = \frac1{A_{ii}} \le (A^{-1})_{ii}.
-# $$ (eq-vi-best)
-#
-# So the best mean-field fit is too narrow wherever coordinates are correlated.
+# On a Gaussian posterior with precision matrix $A$ the best member has the right mean and $\sigma_i^2 = 1/A_{ii} \le (A^{-1})_{ii}$: it is too narrow wherever coordinates are correlated ({prf:ref}`thm-vi-gaussian`; {doc}`/book/further/variational_families` has the proof and what it means in a gap of the data).
 #
 # Now leave out the factor $N/n$ of the minibatch's likelihood, as the program does. The prior then weighs $N/n$ times too much: for a weight to which the data give the precision $h$ and the mean $m$, and the prior the precision $\lambda$, the best fit is
 

@@ -129,6 +129,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "combinations(range(6), n)",
         "combinations(range(6), 6)",
     ),
+    "variational_families": (
+        {"narrow"},
+        "* log_sigma.exp() - 1",
+        "* log_sigma.exp() - 2",
+    ),
     "variational": (
         {"shrunk"},
         "precision = share * h + prior",
