@@ -64,7 +64,6 @@ DATA = {
     "tuning": (0,),
     "recipes": (0,),
     "my_data": (0,),
-    "recommender": (0, 1, 2, 3),
     "step_cost": (0,),
     "minibatch_metropolis": (8,),
     "control_variates": (0,),

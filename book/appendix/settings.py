@@ -444,7 +444,7 @@ show_chosen("modes", read_result(RESULTS / "modes.json")["methods"])
 # %% [markdown]
 # ### The recommender
 #
-# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Theirs are those of MovieLens-1M; ours are made up, as many as in MovieLens-100k, and three of the five parts were predicted.
+# The paper's, with its program; the results are in {doc}`/book/studies/recommender`. Theirs are those of MovieLens-1M; ours are made up, as many as in MovieLens-100K.
 
 # %% tags=["hide-input"]
 show_published("recommender")

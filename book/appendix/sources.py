@@ -110,7 +110,7 @@ SEE = {
     "neighbours": "studies/neighbours",
     "neighbours on networks": "studies/neighbours_on_networks",
     "cycles for networks": "studies/cyclical_networks",
-    "the recommender": "practice/recommender",
+    "the recommender": "studies/recommender",
     "recipes": "practice/recipes",
     "few samples": "practice/recipes_networks",
     "fidelity": "practice/fidelity",
@@ -871,14 +871,12 @@ def _():
     gain = rmse["SGD with momentum"] - rmse["SGHMC"]
     share = float(gain.mean() / (0.8539 - 0.8411))
     return (
-        f"on made-up ratings, three folds: {words}",
+        f"on made-up ratings, five folds: {words}",
         "not tested: on the paper's data. On ours SGHMC is ahead of momentum in each "
-        "fold, by a sixth of the paper's gain.",
+        "fold, by a fifth of the paper's gain.",
         [
             check("Ratings: SGHMC's least gain on momentum", gain.min(), at_least=5e-4),
-            check(
-                "Ratings: mean gain over the paper's", share, near=1 / 6, within=0.02
-            ),
+            check("Ratings: mean gain over the paper's", share, near=0.19, within=0.02),
         ],
     )
 

@@ -309,7 +309,7 @@ for prefix, verdicts in zip(("", "fair-"), found, strict=True):
 #
 # | claim | why | price |
 # | --- | --- | --- |
-# | MovieLens-1M, samplers ahead of optimisers (paper, Table 1) | the ratings may not be passed on; made-up ratings in {doc}`/book/practice/recommender` | data |
+# | MovieLens-1M, samplers ahead of optimisers (paper, Table 1) | the ratings may not be passed on; made-up ratings in {doc}`/book/studies/recommender` | data |
 # | 70 epochs of trees, accuracy 0.94 (report, Figure 9) | trees grow | 1.6 hours a seed |
 # | Figure 8 to 800 epochs | nine tenths of it after the claim | 9 hours |
 # | Bayes by Backprop for 600 epochs, and with 1,200 units (1.32 %) | ours have 50 epochs and one setting a fit | 3 hours a seed |

@@ -144,6 +144,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "noise / (h + precision)",
         "2 * noise / (h + precision)",
     ),
+    "recommender": (
+        {"widths", "one-width"},
+        "torch.linalg.solve(P, new.mT)).sqrt()",
+        "torch.linalg.solve(P, 0 * new.mT)).sqrt()",
+    ),
     "uncertainty": (
         {"apart"},
         "float(average - predictive_entropy(probabilities).mean())",
