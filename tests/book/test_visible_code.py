@@ -164,6 +164,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "-np.log(p.mean(0)).mean()",
         "-np.log(p).mean(0).mean() / -1",
     ),
+    "reference_posteriors": (
+        {"alpha-1", "beta-1"},
+        "return log_p + log_jacobian",
+        "return log_p",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
