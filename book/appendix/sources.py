@@ -99,7 +99,7 @@ SEE = {
     "nothing stationary": "further/how_far_it_holds",
     "MNIST": "studies/mnist",
     "Oxford": "studies/reproduction_report",
-    "noise of networks": "studies/noise_of_networks",
+    "noise of networks": "further/noise_of_networks",
     "uncertainty": "studies/uncertainty",
     "Fashion-MNIST": "studies/reproduction_report",
     "steps per sample": "studies/steps_per_sample",

@@ -416,7 +416,7 @@ check(
 # The figure divides by the true variances of the posterior, which are {c}`wider` times $1/a$ on average because it is not quite a Gaussian; the table, which divides by $1/a$, is by so much too high.
 #
 # In the package, `SGHMC(step_size, friction, noise_estimate=OnlineNoise())` does this for any posterior, with the diagonal; `OnlineNoise("full")` takes the matrix, and `averaging=0.9` mixes in past minibatches with the weight $\lambda = 0.9$, which is clipped less often, and unbiased where $V$ does not change along the path.
-# The full matrix holds $d^2$ numbers and needs its root at every step. The diagonal costs a network about one more matrix product in each layer ({doc}`/book/studies/noise_of_networks`), and leaves the correlations in the temperature.
+# The full matrix holds $d^2$ numbers and needs its root at every step. The diagonal costs a network about one more matrix product in each layer ({doc}`/book/further/noise_of_networks`), and leaves the correlations in the temperature.
 # {doc}`/book/further/choosing_the_estimate` compares the three.
 #
 # **To remember:** measure the noise where it acts, in the step's own minibatch. Unbiased is enough, but what the estimate leaves out, and what is clipped, stays in the temperature.

@@ -94,6 +94,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "1 + left_over / friction",
         "1 - left_over / friction",
     ),
+    "noise_of_networks": (
+        {"ratio", "noisiest"},
+        "N**2 / n * (1 - n / N)",
+        "N / n * (1 - n / N)",
+    ),
     "splittings": (
         {"passes", "sweeps"},
         "minibatches=rule()",
