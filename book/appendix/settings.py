@@ -421,7 +421,7 @@ show_chosen("renyi", read_result(RESULTS / "renyi.json")["methods"])
 # %% [markdown]
 # ### The bandit
 #
-# That of {cite:t}`blundell2015`; the results are in {doc}`/book/studies/bandit`. Below what is published come the agents on made-up mushrooms, and those on the mushrooms of the data set.
+# That of {cite:t}`blundell2015`; the results are in {doc}`/book/further/bandit`. Below what is published come the agents on made-up mushrooms, and those on the mushrooms of the data set.
 
 # %% tags=["hide-input"]
 show_published("bandit")

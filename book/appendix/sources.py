@@ -106,7 +106,7 @@ SEE = {
     "CIFAR-10": "studies/cifar",
     "SGNUTS on networks": "studies/steps_per_sample",
     "variational inference": "studies/variational",
-    "the bandit": "studies/bandit",
+    "the bandit": "further/bandit",
     "neighbours": "studies/neighbours",
     "neighbours on networks": "studies/neighbours_on_networks",
     "cycles for networks": "studies/cyclical_networks",

@@ -14,6 +14,11 @@ HIDDEN = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 # Of each page the records that its visible cells make, and a fault in the function
 # that it shows: what stands there, and what is put in its place.
 PAGES: dict[str, tuple[set[str], str, str]] = {
+    "bandit": (
+        {"late-exact", "late-mean-field", "late-greedy"},
+        "A = A + x[k][:, :, None] * x[k][:, None, :]",
+        "A = A + x[k].square().diag_embed()",
+    ),
     "no_u_turn": (
         {"nuts"},
         "if unusable(momenta(half)):",
