@@ -473,7 +473,7 @@ show_chosen("weights", read_result(RESULTS / "weights.json")["methods"])
 show_chosen("ordering", read_result(RESULTS / "ordering.json")["methods"])
 
 # %% [markdown]
-# Fidelity to a reference posterior, on two problems ({doc}`/book/practice/fidelity`):
+# Fidelity to a reference posterior, on two problems ({doc}`/book/studies/fidelity`):
 
 # %% tags=["hide-input"]
 for problem, content in read_result(RESULTS / "fidelity.json")["problems"].items():

@@ -113,7 +113,7 @@ SEE = {
     "the recommender": "studies/recommender",
     "recipes": "practice/recipes",
     "few samples": "practice/recipes_networks",
-    "fidelity": "practice/fidelity",
+    "fidelity": "studies/fidelity",
     "what it costs": "practice/step_cost",
 }
 VERDICTS = ("confirmed", "confirmed in part", "undecided", "not confirmed")

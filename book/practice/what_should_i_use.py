@@ -40,7 +40,7 @@
 # 3. MNIST, a network of 784–100–10 units, each number the difference from one network trained by SGD with momentum and a falling rate, with its 95 % interval: five seeds, temperature scaling three, each of which improved (its interval is here the wider of a paired and of Welch's test). One training took less than half a minute.
 # 4. A network of scikit-learn. The guarantee is on average over calibration and new data, and of data alike.
 # 5. The area under the ROC curve for letters among digits, where chance has 0.5; the network of 3, three seeds. Letters are easy: the neighbours of the images themselves do as well.
-# 6. A network of 970 weights. A floor is the distance between the predictions of two halves of a long reference run ({doc}`/book/practice/fidelity`).
+# 6. A network of 970 weights. A floor is the distance between the predictions of two halves of a long reference run ({doc}`/book/studies/fidelity`).
 #
 # Methods were chosen and scored on the same test digits, so that the winners look slightly too good.
 # A tool that you know is worth more than most of these differences.

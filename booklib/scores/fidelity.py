@@ -160,35 +160,6 @@ def error_floor(predictions: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def expected_distance(deviations: Tensor, *numbers: float) -> float:
-    """Compute the total variation to expect between averages of exact, independent
-    draws, from chance alone.
-
-    The difference of two averages of n and m draws of p(k | x, θ), whose standard
-    deviation is σₖ(x), is close to normal with the variance σₖ²(1/n + 1/m), and E|z| =
-    √(2/π) for a standard normal z: the distance is ½√(2/π)·√(1/n + 1/m)·Σₖσₖ(x),
-    averaged over x.
-
-    Args:
-        deviations: σₖ(x), ``(n, classes)``.
-        numbers: of draws; with a single one the other average is exact.
-
-    Raises:
-        ValueError: if no number is given, or an argument is out of its range.
-
-    Example:
-        >>> round(expected_distance(torch.tensor([[0.1, 0.1]]), 50, 50), 6)
-        0.015958
-    """
-    check_tensor("deviations", deviations, "n", "classes")
-    if not numbers:
-        raise ValueError("numbers must be at least one number of draws, but are none")
-    for number in numbers:
-        check_positive("numbers", number)
-    scale = math.sqrt(2 / math.pi) * math.sqrt(sum(1 / number for number in numbers))
-    return float(0.5 * scale * deviations.double().sum(-1).mean())
-
-
 def _check(first: Tensor, second: Tensor) -> None:
     check_probabilities("first", first, "n", "classes")
     check_probabilities("second", second, "n", "classes")

@@ -121,7 +121,7 @@ THREADS = {
     "fortuna #68": ("frozen parameters", ["practice/recipes_networks", WRONG]),
     "izmailovpavel/bnn_covariate_shift #3": (
         "reference posterior samples",
-        ["studies/reference_posteriors", "practice/fidelity"],
+        ["studies/reference_posteriors", "studies/fidelity"],
     ),
     "devinterp #55": ("local learning coefficient", [WRONG]),
     "SGMCMCJax #7": (

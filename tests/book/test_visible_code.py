@@ -179,6 +179,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "return log_p + log_jacobian",
         "return log_p",
     ),
+    "fidelity": (
+        {"agree", "floor"},
+        "0.5 * (one.mean(0) - other.mean(0))",
+        "(one.mean(0) - other.mean(0))",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
@@ -186,7 +191,8 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
     ),
 }
 
-OF_NETWORKS = {"bayesian_learning", "digits"}  # their visible code samples for a while
+# their visible code samples for a while
+OF_NETWORKS = {"bayesian_learning", "digits", "fidelity"}
 
 
 def visible(page):

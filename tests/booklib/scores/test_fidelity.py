@@ -15,11 +15,9 @@ from booklib.scores.fidelity import (
     bin_mixtures,
     check_mixed,
     error_floor,
-    expected_distance,
     predictive_distance,
 )
 from sgmc.predictions import function_space_rhat
-from tests.checks import z_bound
 
 
 @pytest.fixture
@@ -153,30 +151,6 @@ def test_the_floor_is_of_every_way_to_halve(generator):
     )
 
 
-def test_the_expected_distance_is_that_of_normal_averages(generator):
-    """Draws ½ ± x with x normal, whose averages are so too: a z-test on 20,000 pairs of
-    averages of 5 and of 20 draws.
-    """
-    deviation, pairs = 0.03, 20_000
-    averages = [
-        deviation
-        * torch.randn(pairs, number, generator=generator, dtype=torch.float64).mean(-1)
-        for number in (5, 20)
-    ]
-    distance = (averages[0] - averages[1]).abs()  # two classes, each off by this much
-    deviations = torch.full((1, 2), deviation)
-    z = (distance.mean() - expected_distance(deviations, 5, 20)) / (
-        distance.std() / pairs**0.5
-    )
-    assert abs(float(z)) < z_bound(1)
-    one = averages[0].abs()
-    z = (one.mean() - expected_distance(deviations, 5)) / (one.std() / pairs**0.5)
-    assert abs(float(z)) < z_bound(1)
-
-
-def test_halves_need_an_even_number_and_averages_one_draw():
+def test_halves_need_an_even_number():
     with pytest.raises(ValueError, match=r"even.*chains.*\b3\b"):
         error_floor(torch.ones(3, 1, 2) / 2)
-    for numbers in ((), (5, 0)):
-        with pytest.raises(ValueError, match="numbers"):
-            expected_distance(torch.ones(2, 2), *numbers)
