@@ -107,7 +107,7 @@ SEE = {
     "SGNUTS on networks": "studies/steps_per_sample",
     "variational inference": "studies/variational",
     "the bandit": "further/bandit",
-    "neighbours": "studies/neighbours",
+    "neighbours": "further/neighbours",
     "neighbours on networks": "studies/neighbours_on_networks",
     "cycles for networks": "studies/cyclical_networks",
     "the recommender": "studies/recommender",

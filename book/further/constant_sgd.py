@@ -249,7 +249,7 @@ check("board-square", least[1].passes, near(0.495, 1e-4), kind="exact", digits=3
 # * *A model that does not fit.* Take $V = cA$ from the model, where the targets scatter twice as widely as it says: the variance is {c}`misfit` times the right one. So measure $V$ from the gradients.
 # * *Shuffled passes.* The errors of a pass cancel ({eq}`eq-pass-errors`), and the cloud shrinks: over the steps of a pass the variance is {c}`shuffled` of the right one.
 # * *Directions without noise.* Where no example has anything to say, only the prior's exact gradient is left. With one small rate SGD goes to the prior's mode and stays there, although the posterior is as wide as the prior; SGLD's injected noise fills it. With $2(V + A)^{-1}$ and $V = 0$ the sign of $\delta$ flips for ever: that is why the theorem asks for $V \succ 0$.
-# * *Posteriors that are not Gaussian.* The matrix belongs to one mode of a quadratic, and a network has neither. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/studies/neighbours`).
+# * *Posteriors that are not Gaussian.* The matrix belongs to one mode of a quadratic, and a network has neither. SWAG fits a Gaussian to the path of SGD instead ({doc}`/book/further/neighbours`).
 # * *A rate that moves.* RMSprop and Adam divide the gradient by the root of a running mean of its squares. With a short memory this rate $G$ is a function of $\theta$, and SGLD with it samples $e^{-U}/G$ in place of $e^{-U}$ ({ref}`ex-csgd-moving`). {cite:t}`li2016psgld`, who put RMSprop's rate into SGLD, have the term that corrects it in their algorithm.
 
 # %% tags=["hide-input"]

@@ -28,7 +28,7 @@
 # | sets that hold the right class with a **guaranteed probability** | split conformal prediction: MAPIE | [theirs](#their-lines) | seconds | a theorem, and [digits](#their-lines) ⁴ |
 # | a trained network of which only the **last layer** may change | Laplace: laplace-torch | {doc}`/book/practice/recipes_networks` | 2 trainings | log loss {c}`loss-laplace` ³ |
 # | a network, and you **can train again** | an ensemble of five short trainings | {ref}`ours <an-ensemble>` | 1 training, shared; 5 passes | error {c}`error-ensemble` points, log loss {c}`loss-ensemble` ³ |
-# | the same, but only **one network** to store | dropout, left on when you predict: PyTorch | {doc}`/book/studies/neighbours` | 2 trainings; 30 passes | log loss {c}`loss-dropout` ³ |
+# | the same, but only **one network** to store | dropout, left on when you predict: PyTorch | {doc}`/book/further/neighbours` | 2 trainings; 30 passes | log loss {c}`loss-dropout` ³ |
 # | **strange inputs** to be recognised | distance to the nearest training inputs in the hidden units | {ref}`ours <strange-inputs>` | a table of hidden units | area {c}`strange` over the entropy of the same network ⁵ |
 # | a **network's posterior** itself | SGHMC with ten times the minibatches: `sgmc` | {ref}`ours <my-nn-module>` | 10 trainings | distance {c}`distance-sghmc` floors, one network {c}`distance-one` ⁶ |
 # | a **large language model**, LoRA | posteriors or laplace-torch, not `sgmc` | their examples | | nothing here |

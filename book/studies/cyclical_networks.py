@@ -14,7 +14,7 @@
 #
 # A step size that falls again and again helped a chain through a mixture; this chapter asks whether it helps a network, and what a published table of test errors can say about it.
 #
-# **You will need** {doc}`/book/further/cyclical`, and {doc}`/book/studies/neighbours` for the other methods.
+# **You will need** {doc}`/book/further/cyclical`, and {doc}`/book/further/neighbours` for the other methods.
 
 # %%
 import math
@@ -170,7 +170,7 @@ for cyclic, plain, bound in (("cSGLD", "SGLD", 0.9), ("cSGHMC", "SGHMC", 0.6)):
 # %% [markdown]
 # ## Five seeds on MNIST
 #
-# The stored result of {doc}`/book/studies/neighbours` has five seeds, 50,000 digits, the settings of each method chosen on other digits, and both kinds of chain with the same 60 passes.
+# The stored result of {doc}`/book/further/neighbours` has five seeds, 50,000 digits, the settings of each method chosen on other digits, and both kinds of chain with the same 60 passes.
 # Runs with one seed start from the same weights, so we may compare them in pairs.
 # With $d_1, \dots, d_n$ the differences of the test error of two methods, seed by seed, the paired t-test has the 95 % interval
 #
@@ -631,7 +631,7 @@ check(
 # ```{solution} ex-cyclical-budget
 # :class: dropdown
 #
-# $6 \cdot 50 = 300$ rounds, against 40; for these one has seven networks of 40 rounds, a deep ensemble, which is the comparison to make ({doc}`/book/studies/neighbours`).
+# $6 \cdot 50 = 300$ rounds, against 40; for these one has seven networks of 40 rounds, a deep ensemble, which is the comparison to make ({doc}`/book/further/neighbours`).
 # ```
 #
 # ```{exercise}

@@ -280,4 +280,4 @@ check("split", gain, near(0.008, 0.0005), kind="exact", says="Two members, 0.7 a
 #
 # ## Further reading
 #
-# {cite:t}`lakshminarayanan2017` for ensembles, {cite:t}`gal2016` for dropout, {cite:t}`maddox2019` for SWAG; {doc}`/book/studies/neighbours` derives what each of them scatters.
+# {cite:t}`lakshminarayanan2017` for ensembles, {cite:t}`gal2016` for dropout, {cite:t}`maddox2019` for SWAG; {doc}`/book/further/neighbours` derives what each of them scatters.

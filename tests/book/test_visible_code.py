@@ -89,6 +89,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "rates.append(2 * torch.linalg.inv(V + A))",
         "rates.append(torch.linalg.inv(V + A))",
     ),
+    "neighbours": (
+        {"posterior", "dropout", "swag", "snapshots"},
+        "move @ covariance @ move + rate**2 * V",
+        "covariance + rate**2 * V",
+    ),
     "how_far_it_holds": (
         {"steps-45", "tamed-30"},
         "(1 - step_size * friction) * (new - old)",
