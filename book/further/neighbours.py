@@ -9,7 +9,7 @@
 # # What is the spread of each neighbour made of?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 30 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! Monte Carlo dropout, ! randomised MAP, ! SWAG, ! Laplace approximation, snapshot ensembles
