@@ -99,7 +99,7 @@ check(
 )
 check("noisiest", output.max(), at_least(4), because="ten seeds give 9 to 67")
 
-# %% mystnb={"figure": {"caption": "Noise over friction, $\\beta_j/\\alpha$, in the 784–100–10 network with $n = 500$. Left: hidden weights, averaged over the 100 units, at the pixel from which they come. Right: the share of a layer's weights that have more noise than so many times the friction; grey: where noise and friction are equal.", "name": "fig-noise-where"}, "image": {"alt": "Left: a map of the 28 by 28 pixels, bright in the middle, where digits are written, and black at the edges. Right: two falling curves on a logarithmic axis. The curve of the hidden weights lies far to the left; that of the output weights reaches furthest to the right, with a part beyond the line at one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Noise over friction, $\\beta_j/\\alpha$, in the network of the digits with $n = 500$. Left: hidden weights, averaged over the 100 units, at the pixel from which they come. Right: the share of a layer's weights that have more noise than so many times the friction; grey: where noise and friction are equal.", "name": "fig-noise-where"}, "image": {"alt": "Left: a map of the 28 by 28 pixels, bright in the middle, where digits are written, and black at the edges. Right: two falling curves on a logarithmic axis. The curve of the hidden weights lies far to the left; that of the output weights reaches furthest to the right, with a part beyond the line at one."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.2))
 shown = left.imshow(hidden.view(100, 28, 28).mean(0), cmap="magma", vmin=0)
 left.set(xticks=[], yticks=[], title="hidden weights, by pixel")

@@ -92,7 +92,7 @@ show_prices(1)
 # At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as full gradients. The other rows are the ways out of it that pages 2, 3, 4 and 7 find.
 #
 # ## Three factors
-
+#
 #
 # Take one direction in which the posterior has the curvature $a$, and look at it near the mode.
 # Three numbers matter: by how much the chain's variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.

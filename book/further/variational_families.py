@@ -9,7 +9,7 @@
 # # What does the nearest simple distribution leave out?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # ```{index} ! mean-field, ! evidence bound, ! reparametrisation, local reparametrisation
