@@ -9,7 +9,7 @@
 # # What does the nearest simple distribution leave out?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # ```{index} ! mean-field, ! evidence bound, ! reparametrisation, local reparametrisation
@@ -375,7 +375,7 @@ check(
 # %% [markdown]
 # **To remember:** a mean-field fit has the widths that each unknown would have if all others were known. Trust its means before its widths, and where widths matter, as in a gap, compare it with chains on a small version of the problem.
 #
-# {doc}`/book/studies/variational` sets such fits beside SGHMC on MNIST, where accuracy does not see the widths; {doc}`/book/studies/bandit` has a decision that does.
+# {doc}`/book/studies/variational` sets such fits beside SGHMC on MNIST, where accuracy does not see the widths; {doc}`/book/further/bandit` has a decision that does.
 #
 # ## Change it
 #
