@@ -250,7 +250,7 @@ terms["average noise everywhere"] = sum(two_terms(both - noise + average))
 for name, term in terms.items():
     left, right = (
         float((target * term)[tail].sum() / target[tail].sum())
-        for tail in (grid < -0.4, grid > 1.4)
+        for tail in (grid < -0.41, grid > 1.41)  # 1.4 is on the grid, up to rounding
     )
     rows.append([name, f"{left:.0f} η", f"{right:.0f} η"])
 show_table(["relative change of a tail's share", "θ < −0.4", "θ > 1.4"], rows)
