@@ -290,6 +290,8 @@ print(
     "* decided by Holm's procedure among the ten, at 0.05."
 )
 print(who_ran(stored))
+
+# %% tags=["hide-input"]
 check("fifth", gaps["UCI, ε-greedy, 5 %"], DECIDED, kind="stored", digits=3)
 check("backprop", gaps["UCI, Bayes by Backprop"], OPEN, kind="stored", margin=500)
 check("sghmc", gaps["UCI, SGHMC"], OPEN, kind="stored", margin=500)

@@ -206,7 +206,7 @@ def test_every_link_leads_to_what_is_there(notebooks):
                 name and name.removeprefix("cell-id=") not in known
             ):
                 wrong.append(f"{path.relative_to(MADE)}: {target}")
-    assert count > 2_000
+    assert count > 20 * len(everything)  # the links are found at all
     assert wrong == []
 
 
