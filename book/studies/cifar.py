@@ -9,7 +9,7 @@
 # # A convolutional posterior
 #
 # ```{div} page-head
-# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! batch normalisation, CIFAR-10, convolution
@@ -286,7 +286,7 @@ check(
 #
 # * *300 epochs with three seeds*: 3.5 hours a seed. *300 epochs at the first rate*, the control for the heat: 1.6 hours a seed.
 # * *The falling rate tuned*: it took the sampler's rate over, and is ahead nevertheless.
-# * *Larger networks and augmentation*: {doc}`/book/studies/cyclical_networks` has a ResNet.
+# * *Larger networks and augmentation*: {doc}`/book/studies/cyclical_networks` quotes the published errors of a ResNet.
 #
 # ## Change it
 #

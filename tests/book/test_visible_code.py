@@ -164,6 +164,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "torch.linalg.solve(P, new.mT)).sqrt()",
         "torch.linalg.solve(P, 0 * new.mT)).sqrt()",
     ),
+    "cyclical_networks": (
+        {"warm", "default"},
+        "2 * lr * decay * temperature / N",
+        "2 * lr * decay * temperature",
+    ),
     "uncertainty": (
         {"apart"},
         "float(average - predictive_entropy(probabilities).mean())",
