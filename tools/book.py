@@ -451,6 +451,10 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
     )
     pages[Path("book/appendix/execution_status.md")] = execution_page(named)
     pages[Path("book/appendix/messages.md")] = messages.page(root)
+    if (root / "book" / "results").is_dir():
+        from tools import settings  # which needs the whole of booklib
+
+        pages[Path("book/appendix/settings.md")] = settings.page(root)
     for place, _, names in os.walk(folder):  # which does not follow the links below
         for path in (Path(place, name) for name in names):
             if path.relative_to(folder) not in pages:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 MADE = ROOT / "_build" / "notebooks"
 COPIES = ROOT / "notebooks"
-APPENDIX = "claims|execution_status|sandbox|api.*"
+APPENDIX = "claims|execution_status|settings|sandbox|api.*"
 ONLY_PAGES = re.compile(rf"index|book/appendix/({APPENDIX})")
 
 FOLDED = {"jupyter": {"source_hidden": True}}

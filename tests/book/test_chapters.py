@@ -18,7 +18,6 @@ PAGES = (
     "recipes",
     "what_should_i_use",
     "recipes_networks",
-    "settings",
     "sgnuts_measured",
     "sources",
     "when_it_goes_wrong",
