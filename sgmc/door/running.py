@@ -133,7 +133,8 @@ def drive(
     """Do a job to its end, or until Ctrl-C or SIGTERM: the only loop.
 
     A stop lets the present step come to its end and saves the job. If Ctrl-C comes a
-    second time, the step is broken off: the last save stays.
+    second time, the step is broken off: the last save stays. SIGTERM then goes to its
+    former handler; if that is the default one, the process ends.
 
     Args:
         job: the work; a :class:`SavedJob` if there is a checkpoint.
@@ -143,7 +144,7 @@ def drive(
             job goes on from there.
         unit: the name of a step beside the progress bar.
         title: what stands before the progress bar.
-        kept: the results that a message promises after a stop.
+        kept: the results that a message promises after a stop that ends no process.
         progress: whether to show a progress bar if it takes over two seconds: on
             standard error in a terminal, below the cell in a notebook, not in a file.
 
@@ -171,7 +172,7 @@ def drive(
     started = saved = time.monotonic()
     with torch.no_grad(), stop, bar:
         try:
-            while job.done < total and stop.signal is None:
+            while job.done < total and not stop.signal:
                 stop.within = True
                 job.advance()
                 stop.within = False
@@ -184,9 +185,12 @@ def drive(
         except KeyboardInterrupt:
             stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
-            lost = ", but it stopped within a step and is not saved" * stop.within
-            done = f"{job.done} of {total} {unit}s"
-            warn(f"interrupted after {done}: {kept}{lost} [interrupted]", stacklevel=3)
+            done, old = f"{job.done} of {total} {unit}s", stop.old.get(stop.signal)
+            if stop.signal == signal.SIGTERM and old == signal.SIG_DFL:
+                kept = "SIGTERM ends this process, and what no checkpoint has is lost"
+            elif stop.within:
+                kept += ", but it stopped within a step and is not saved"
+            warn(f"interrupted after {done}: {kept} [interrupted]", stacklevel=3)
         if not stop.within:
             _save(job, checkpoint if job.done > begun else None)
 
@@ -229,26 +233,24 @@ class _Stop:
     """
 
     def __init__(self):
-        self.signal: int | None = None
-        self.within, self.old = False, {}
+        self.signal, self.within, self.old = 0, False, {}
 
     def __enter__(self) -> "_Stop":
         # Other threads do not get signals.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self.old[number] = signal.signal(number, self.note)
+                # None means a handler that is not one of Python's.
+                self.old[number] = signal.signal(number, self.note) or signal.SIG_DFL
         return self
 
     def note(self, number: int, frame: object) -> None:
-        again = self.signal is not None
-        term = signal.SIGTERM in (number, self.signal)
-        self.signal = signal.SIGTERM if term else number
+        # SIGTERM, the larger number, is not forgotten for a later Ctrl-C.
+        again, self.signal = self.signal, max(number, self.signal)
         if again:
             raise KeyboardInterrupt
 
     def __exit__(self, *_) -> None:
         for number, handler in self.old.items():
-            # The handler None means that it is not one of Python's.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            signal.signal(number, handler)
         if self.signal == signal.SIGTERM:
             signal.raise_signal(signal.SIGTERM)

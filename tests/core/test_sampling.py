@@ -4,6 +4,7 @@ nothing.
 
 import dataclasses
 import math
+import os
 import signal
 import sys
 import textwrap
@@ -679,6 +680,30 @@ def test_sigterm_goes_to_its_own_handler_after_the_run_is_saved(
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert signal.signal(signal.SIGTERM, old) is own
     assert seen == [then == "goes on"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, lambda *_: None])
+def test_a_stop_promises_draws_only_if_the_process_goes_on(
+    handler, again, tmp_path, monkeypatch
+):
+    """Also if a Ctrl-C comes after SIGTERM and breaks off the step."""
+    numbers = (signal.SIGTERM, signal.SIGINT) if again else (signal.SIGTERM,)
+    send = lambda: [os.kill(os.getpid(), number) for number in numbers]
+    passed, words = [], "7 of 20 steps: the draws so far are kept"
+    if handler is signal.SIG_DFL:
+        words = "SIGTERM ends this process, and what no checkpoint has is lost"
+    elif again:
+        words = "6 of 20 steps: .* kept, but it stopped within a step and is not saved"
+    monkeypatch.setattr(signal, "raise_signal", passed.append)  # it would end this one
+    old = signal.signal(signal.SIGTERM, handler)
+    try:
+        call_in_steps(monkeypatch, SGHMC_KERNEL, {6: send})
+        with pytest.warns(UserWarning, match=rf"{words} \[interrupted"):
+            draw(20)
+    finally:
+        assert signal.signal(signal.SIGTERM, old) is handler
+    assert passed == [signal.SIGTERM]
 
 
 def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
