@@ -9,7 +9,7 @@
 # # Cycles for networks
 #
 # ```{div} page-head
-# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! snapshots, ! cold posterior, CIFAR-10, cosine annealing
@@ -221,7 +221,7 @@ for name, decay, length, keep, bound in (
 # %% [markdown]
 # ## Eleven differences
 #
-# The source's family has the four comparisons of its table, at its program's temperature. Our eleven questions at $T = 1$, on both data sets, make one family of 22.
+# The source's family has the four comparisons of its table, at its program's temperature. Our eleven questions at $T = 1$, on both data sets, make one family of 22; the rule that decides is that of {doc}`/book/studies/mnist`.
 
 # %% tags=["hide-input"]
 show_table(
