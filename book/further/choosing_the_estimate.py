@@ -9,7 +9,7 @@
 # # How many numbers must B̂ have?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! thermostat, ! Nosé–Hoover thermostat, ! diagonal noise estimate
@@ -33,32 +33,27 @@ import matplotlib.pyplot as plt
 from booklib.page.claims import at_most_errors
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
-from booklib.page.prices import (
-    ONE,
-    at_one_per_cent,
-    least_prices,
-    price_of,
-    show_prices,
-)
-from booklib.page.tables import show_table
-from sgmc.splittings import langevin_chain, sghmc_chain
+from booklib.page.prices import least_prices
+from sgmc.minibatches import Passes
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 # Chains are many and short, and some have a wrong temperature on purpose.
-warnings.filterwarnings("ignore", message=".*too wide|.*too narrow|.*do not agree")
+warnings.filterwarnings(
+    "ignore", message=".*too wide|.*too narrow|.*too cold|.*do not agree"
+)
 
 # %% [markdown]
 # The tutorial subtracts an estimate $\hat B$ of the gradient noise that comes from the minibatch of each step.
 # Should it be one number, one number for each coordinate, or a matrix?
 #
-# **$\hat B$ has to match the noise in every direction**, or to be small against the friction.
-# One number is enough if the noise is alike in all directions; a diagonal is enough if the gradients of different coordinates are uncorrelated; otherwise it takes the matrix.
+# **$\hat B$ has to match the noise in every direction.**
+# One number is enough if the noise is alike in all directions. A diagonal is enough if the gradients of different coordinates are uncorrelated. Otherwise it takes the matrix, or a friction beside which the noise is small.
 #
 # The example is a linear regression with three coefficients, whose posterior is known.
-# The first two inputs have the correlation 0.8, the third is smaller and uncorrelated with them.
+# The first two inputs have the correlation 0.8; the third is smaller and uncorrelated with them.
 # The errors have the variance $N$, which makes all numbers of order one: the curvatures are 1.8 along $(1, 1, 0)$, 0.2 along $(1, -1, 0)$ and 0.1 along $(0, 0, 1)$.
-# The cell below samples it three times, with each kind of estimate.
+# The cell below samples the posterior with each kind of estimate.
 #
 # *A guess before you look.* The diagonal estimate has the right variance for each coordinate. What does it do to the variance along $(1, 1, 0)$, and what to that along $(1, -1, 0)$?
 
@@ -113,17 +108,10 @@ plt.show()
 # On the left of {numref}`fig-estimate-correlated` is what two estimates subtract. Both are right in each coordinate, but along $(1, 1)$ the noise is nearly twice what the diagonal subtracts there, and along $(1, -1)$ it is a fifth of it.
 # On the right is what comes of it, which answers the guess: with the diagonal the variance is too large along $(1, 1)$ and too small along $(1, -1)$.
 #
-# An estimate of the right shape has two rows on the price board of {doc}`/book/further/price`; the first row here, without an estimate, is for comparison.
-# With SGHMC the friction is by rule three times the $B$ that is subtracted, and with SGLD {cite:p}`ahn2012` a third of the noise is the minibatch's as well:
-
-# %% tags=["hide-input"]
-show_prices(2)
-
-# %% [markdown]
 # ## The temperature of a direction
 #
 # Take a direction $v$ of length one, an eigenvector of the curvature, and the momentum $r_v$ along it.
-# Write $B_v = v^\top Bv$, and let the injected noise have the variance $2\varepsilon D_v$ along $v$. To first order in $\varepsilon$ a step with the friction $C$ takes $2\varepsilon C\,E[r_v^2]$ from the mean of $r_v^2$, and the two noises bring $2\varepsilon(D_v + B_v)$.
+# Write $B_v = v^\top Bv$, and let the injected noise have the variance $2\varepsilon D_v$ along $v$. To first order in $\varepsilon$ the friction $C$ takes $2\varepsilon C\,E[r_v^2]$ from the mean of $r_v^2$ in a step, and the two noises bring $2\varepsilon(D_v + B_v)$.
 # In balance
 #
 # $$
@@ -177,56 +165,57 @@ for kind, run in runs.items():
 check("far", max(far), at_most_errors(), because="the nine exact ratios")
 
 # %% [markdown]
-# In the run with the diagonal the variance along $(1, 1)$ is {c}`wide` times the posterior's and that along $(1, -1)$ {c}`narrow`; all nine ratios, three runs by three directions, lie within {c}`far` standard errors of the exact ones.
+# In the run with the diagonal the variance along $(1, 1)$ is {c}`wide` times the posterior's and that along $(1, -1)$ {c}`narrow`. All nine ratios, three runs by three directions, lie within {c}`far` standard errors of the exact ones.
 #
 # ## Which one for your model?
 #
 # One look at the noise tells beforehand how many numbers it takes.
-# Compute the matrix $B$ once, at the mode (`estimate_noise_variance(…, "full")`), and subtract what an estimate would keep of it: by {eq}`eq-balance` the temperatures of all directions lie between one plus the smallest and one plus the largest eigenvalue of $(B - \hat B)/C$, the last columns above.
+# Compute the matrix $B$ once, at the mode (`estimate_noise_variance(…, "full")`), and subtract what an estimate would keep of it. By {eq}`eq-balance` the temperatures of all directions lie between one plus the smallest and one plus the largest eigenvalue of $(B - \hat B)/C$, the last columns above.
 # Features on different scales therefore ask for a diagonal, and correlated features for the matrix, or for coordinates in which they are uncorrelated.
-# A large friction makes every estimate good enough, because the error is divided by $C$; but friction has a price, as we shall see.
+# A large friction makes every estimate good enough, because the error is divided by $C$, but then a sample takes more steps.
 #
-# The more numbers an estimate has, the more it must be averaged. The *eigenvalues* of a $d\times d$ covariance from $n$ examples spread by a factor of about $(1 \pm \sqrt{d/n})^2$, and what exceeds the friction is clipped, which makes the chain too wide ({eq}`eq-clipping`). For this reason the matrix is averaged here ($\lambda = 0.9$). It also needs $d^2$ numbers and a root at every step, where a diagonal needs only sums of squares.
+# The more numbers an estimate has, the more it must be averaged. The *eigenvalues* of a $d\times d$ covariance from $n$ examples spread by a factor of about $(1 \pm \sqrt{d/n})^2$. What exceeds the friction is clipped, which makes the chain too wide ({eq}`eq-clipping`), so the matrix is averaged here ($\lambda = 0.9$). It also needs $d^2$ numbers and a root at every step, where a diagonal needs only sums of squares.
 #
-# A *thermostat* {cite:p}`ding2014` needs no estimate: it raises the friction $\xi$ while the mean of $r^2$ over all coordinates exceeds 1, and lowers it otherwise, until by {eq}`eq-balance` $\xi = D + \bar B$ with the average $\bar B$ of the $B_v$.
-# That is a scalar estimate $\hat B = \bar B$, found without measuring, and it has the faults of one number ({ref}`ex-estimate-thermostat`); {cite:t}`gan2015` have one friction for each coordinate, and {cite:t}`shang2015` subtract the covariance as well.
+# A *thermostat* {cite:p}`ding2014` needs no estimate. It raises the friction $\xi$ while the mean of $r^2$ over all coordinates exceeds 1, and lowers it otherwise, until by {eq}`eq-balance` $\xi = D + \bar B$ with the average $\bar B$ of the $B_v$.
+# That is a scalar estimate $\hat B = \bar B$, found without measuring, and it has the faults of one number ({ref}`ex-estimate-thermostat`). {cite:t}`gan2015` have one friction for each coordinate, and {cite:t}`shang2015` subtract the covariance as well.
 #
-# ## What it saves
+# How much friction? {doc}`Page 8 of the tutorial </book/tutorial/sghmc>` has $\sqrt a$ to $2\sqrt a$, for the sake of speed, and {doc}`page 9 </book/tutorial/estimating_the_noise>` has $3\hat B$, which leaves room for an estimate that scatters. **Take the larger of the two.**
+# At $C = 3\hat B$ a $\theta$ costs {c}`estimate-theta` passes over the data in place of a hundred: it takes about $2C/(\varepsilon a) = 3V/a$ steps, *whatever the step*, and only the error of the step is left in the variance. SGLD with an estimate {cite:p}`ahn2012` pays as much on the board of {doc}`/book/further/price`, so it is the estimate that saves there, and not momentum.
 #
-# An estimate that is right in every direction takes SGHMC out of the law of {doc}`/book/further/price`.
-# Without it the excess is $\varepsilon V/2C$; with it only the step's is left, $\varepsilon^2a/(4 - 2\varepsilon C)$.
-# With the friction $C = kB$ a sample of $\theta$ takes about $2C/(\varepsilon a) = kV/a$ steps, and these are $k$ passes over the data, *whatever the step*.
-# At $k = 1$ nothing is left to inject, and there is no room for an estimate that scatters. The tutorial's rule is $k = 3$:
+# ## Not together with passes
+#
+# All this is for fresh minibatches. In *passes* over the shuffled data the errors of the minibatches sum to zero ({doc}`/book/further/splittings`), so nothing is left that could be subtracted.
+# An estimate measures the noise of one minibatch and subtracts it nevertheless, which makes the chain too cold: with $B_v = 0$ in {eq}`eq-balance` the temperature is $1 - \hat B/C$, so ⅔ at $C = 3\hat B$.
+# For the mean of 100 numbers, in passes of ten minibatches, the variance ratio is {c}`passes-estimate` with the estimate and {c}`passes-alone` without.
+# The package warns of an estimate beside passes.
 
 # %% tags=["hide-input"]
-theta, square = least_prices("estimate")
-check("estimate-theta", theta.passes, near(2.94, 0.02), kind="exact", digits=3)
-check("estimate-square", square.passes, near(1.46, 0.02), kind="exact", digits=3)
+least = least_prices("estimate")[0]
+check("estimate-theta", least.passes, near(2.94, 0.02), kind="exact", digits=3)
+numbers = torch.randn(100, generator=torch.Generator().manual_seed(1))
+mean_of = LinearRegression(
+    torch.ones(100, 1), numbers, batch_size=10, minibatches=Passes()
+)
+curvature = float(mean_of.precision)
+size = 0.1 / curvature**0.5
+heat = 0.5 * size * 9 * curvature  # B
+for name, estimate, bound, because in (
+    ("passes-estimate", OnlineNoise(), near(0.684, 0.05), "T = 1 − B/C = ⅔"),
+    ("passes-alone", 0.0, near(1.016, 0.04), "the errors of a pass cancel"),
+):
+    run = sample(
+        SGHMC(size, 3 * heat, estimate, num_steps=10),
+        mean_of,
+        mean_of.mean.expand(500, -1).contiguous(),
+        num_samples=300,
+        warm_up=30,
+    )
+    ratio, _ = run.mean_and_standard_error(
+        lambda x: ((x - mean_of.mean) ** 2).mean(-1) / float(mean_of.covariance)
+    )
+    check(name, ratio, bound, because=because)
 
 # %% [markdown]
-# A $\theta$ costs {c}`estimate-theta` passes in place of a hundred, and a $\theta^2$ {c}`estimate-square`, at the largest step whose error is one per cent. With full gradients they cost 1 and 2 passes, so an estimate brings minibatches level with them, and not ahead.
-#
-# **It is the estimate that saves, and not momentum.** SGLD with the estimate is within one per cent of that price at $N/n = 100$, because at $\varepsilon = 0.1$ the rule makes $\varepsilon C \approx 1.5$: a step reverses the momentum and halves it, so hardly any is carried on.
-# Momentum pays for large minibatches, whose noise hardly limits the step. What limits SGLD there is the error of its own step, $\tfrac12\eta a$:
-
-# %% tags=["hide-input"]
-rows = []
-for times in (100, 30, 10):  # N/n
-    V = times - 1.0
-    eta = min(2 / (3 * V), 0.0198)  # a third of the noise, or an error of one per cent
-    sgld = price_of(langevin_chain(ONE, eta, V, eta * V / 2))
-
-    def sghmc(size, V=V):
-        b = size * V / 2
-        return price_of(sghmc_chain(ONE, size, 3 * b, V, b))
-
-    steps = sgld.steps, sghmc(at_one_per_cent(sghmc)).steps
-    rows.append([f"N/n = {times}", *(f"{each / times:.2f}" for each in steps)])
-show_table(["passes for a θ, B̂ = B", "SGLD", "SGHMC"], rows)
-
-# %% [markdown]
-# {doc}`Page 8 of the tutorial </book/tutorial/sghmc>` has a friction from $\sqrt a$ to $2\sqrt a$, for the sake of speed. The rule $3\hat B$ leaves room for the estimate, so **take the larger of the two**. At steps so small that $2\sqrt a$ is the larger, below $\varepsilon = \frac43\sqrt a/V$, a sample costs more than three passes.
-#
 # **To remember:** a noise estimate must match the noise in every direction; where it does, a sample costs three passes and not a hundred.
 #
 # ## Change it
@@ -263,10 +252,10 @@ show_table(["passes for a θ, B̂ = B", "SGLD", "SGHMC"], rows)
 # ````{exercise}
 # :label: ex-estimate-thermostat
 #
-# ★★★ **Write it yourself.** The thermostat SGNHT of {cite:t}`ding2014` moves by Algorithm 2 with a friction $\xi$ that is a variable, injects the noise $N(0, 2\varepsilon A)$, and adds $\varepsilon(\overline{r^2} - 1)$ to $\xi$ after the drift, with the mean over the $d$ coordinates.
+# ★★★ **Write it yourself.** The thermostat SGNHT of {cite:t}`ding2014` moves by Algorithm 2 with a friction $\xi$ that is a variable. It injects the noise $N(0, 2\varepsilon D)$ with a number $D$, and adds $\varepsilon(\overline{r^2} - 1)$ to $\xi$ after the drift, with the mean over the $d$ coordinates.
 #
 # ```python
-# def sgnht_step(gradient, theta, r, xi, step_size, A, generator):
+# def sgnht_step(gradient, theta, r, xi, step_size, D, generator):
 #     """The next (theta, r, xi); the shapes are (chains, d), (chains, d), (chains, 1)."""
 #     ...
 # ```
@@ -278,40 +267,40 @@ show_table(["passes for a θ, B̂ = B", "SGLD", "SGHMC"], rows)
 # :class: dropdown
 #
 # ```python
-# def sgnht_step(gradient, theta, r, xi, step_size, A, generator):
+# def sgnht_step(gradient, theta, r, xi, step_size, D, generator):
 #     normal = torch.randn(r.shape, generator=generator, dtype=r.dtype)
-#     r = r - step_size * (gradient(theta) + xi * r) + (2 * A * step_size) ** 0.5 * normal
+#     r = r - step_size * (gradient(theta) + xi * r) + (2 * D * step_size) ** 0.5 * normal
 #     theta = theta + step_size * r
 #     xi = xi + step_size * ((r**2).mean(-1, keepdim=True) - 1)
 #     return theta, r, xi
 # ```
 #
-# With $D = A$ the balance is $T_v = (A + B_v)/\xi$, and $\xi$ settles where the average of these is 1, at $A + \bar B$. So $T_v = 1 + (B_v - \bar B)/(A + \bar B)$: the noisier directions are too wide and the others too narrow.
+# The balance is $T_v = (D + B_v)/\xi$, and $\xi$ settles where the average of these is 1, at $D + \bar B$. So $T_v = 1 + (B_v - \bar B)/(D + \bar B)$: the noisier directions are too wide and the others too narrow.
 #
-# At a finite step it is not right. Let $s = E[r_v^2]$ and $\sigma^2 = E[\theta_v^2]$ in equilibrium. From $\theta' = \theta + \varepsilon r'$ and $E\theta'^2 = E\theta^2$ follows $E[\theta r'] = -\tfrac12\varepsilon s$, hence $E[\theta r] = E[\theta'r'] = \tfrac12\varepsilon s$. The momentum's line times $\theta$ is $E[\theta r'] = (1 - \varepsilon\xi)E[\theta r] - \varepsilon a\sigma^2$. Together, $a\sigma^2 = (1 - \tfrac12\varepsilon\xi)\,s$.
+# At a finite step it is not right. Let $s = E[r_v^2]$ and $\sigma^2 = E[\theta_v^2]$ in equilibrium, in a direction of curvature $a$. From $\theta' = \theta + \varepsilon r'$ and $E\theta'^2 = E\theta^2$ follows $E[\theta r'] = -\tfrac12\varepsilon s$, hence $E[\theta r] = E[\theta'r'] = \tfrac12\varepsilon s$. The momentum's line times $\theta$ is $E[\theta r'] = (1 - \varepsilon\xi)E[\theta r] - \varepsilon a\sigma^2$. Together, $a\sigma^2 = (1 - \tfrac12\varepsilon\xi)\,s$.
 # The thermostat keeps $s$ at 1, so the variance is too small by $\tfrac12\varepsilon\xi$: in 300 coordinates with noise alike it is {c}`thermostat` of the right one. {cite:t}`leimkuhler2016adaptive` have better integrators.
 # ````
 
 
 # %% tags=["hide-input"]
-def sgnht_step(gradient, theta, r, xi, step_size, A, generator):
+def sgnht_step(gradient, theta, r, xi, step_size, D, generator):
     normal = torch.randn(r.shape, generator=generator, dtype=r.dtype)
-    r = r - step_size * (gradient(theta) + xi * r) + (2 * A * step_size) ** 0.5 * normal
+    r = r - step_size * (gradient(theta) + xi * r) + (2 * D * step_size) ** 0.5 * normal
     theta = theta + step_size * r
     xi = xi + step_size * ((r**2).mean(-1, keepdim=True) - 1)
     return theta, r, xi
 
 
 a = torch.tensor([1.8, 0.2, 0.1], dtype=torch.float64)
-A = 1.2 - 0.1 * 5 * float(a.mean())
+D = 1.2 - 0.1 * 5 * float(a.mean())
 
 
-def thermostat_ratios(B_v, A):
+def thermostat_ratios(B_v, D):
     """The exact variances of many coordinates over the right ones, and ξ."""
-    xi = A + B_v.mean()
+    xi = D + B_v.mean()
     for _ in range(100):
         step_factor = 1 - step_size**2 * a / (4 - 2 * step_size * xi)
-        ratios = (A + B_v) / xi / step_factor
+        ratios = (D + B_v) / xi / step_factor
         xi = xi * (ratios / (1 - step_size / 2 * xi)).mean()  # until s is 1 on average
     return ratios, xi
 
@@ -329,7 +318,7 @@ def thermostat(noise, steps=2_500):
     theta, xi = theta / all_a.sqrt(), torch.full((20, 1), 1.2, dtype=a.dtype)
     ratios = []
     for step in range(steps):
-        theta, r, xi = sgnht_step(gradient, theta, r, xi, 0.2, A, generator)
+        theta, r, xi = sgnht_step(gradient, theta, r, xi, 0.2, D, generator)
         if step >= 500 and step % 20 == 0:
             ratios.append((all_a * theta**2).unflatten(1, (3, 100)).mean(-1))
     ratios = torch.stack(ratios).mean(0)
@@ -339,7 +328,7 @@ def thermostat(noise, steps=2_500):
 far = []
 for noise in (5 * a, torch.full_like(a, 5 * float(a.mean()))):
     ratios, errors = thermostat(noise)
-    expected, xi = thermostat_ratios(0.1 * noise, A)
+    expected, xi = thermostat_ratios(0.1 * noise, D)
     far += ((ratios - expected) / errors).abs().tolist()
 says = "Largest distance of the solution's six ratios, noise in proportion and alike, "
 says += "from the exact ones, in standard errors"

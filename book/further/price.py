@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -38,12 +38,13 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # A step with a minibatch of 100 out of 60,000 examples costs a six-hundredth of a full gradient.
-# So how many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
+# How many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
 #
-# A hundred, for SGLD and for SGHMC alike. That is the price with fresh small minibatches, without a noise estimate, for a model that fits; the friction does not matter.
+# **A hundred**, with small fresh minibatches, no noise estimate and a model that fits. SGLD and SGHMC cost the same, and no friction changes it.
 # A sampler that reads *all* the data in each step needs one or two passes.
-# {numref}`fig-price` shows it in one direction of a posterior with curvature 1, whose exact chain has the three numbers that we need:
-# how far its variance is above the right one, and how many passes it takes for an independent $\theta$ and an independent $\theta^2$, when a step reads the share $n/N$ of the data.
+#
+# {numref}`fig-price` shows it in one direction of a posterior, with curvature 1, where a step reads the share $n/N$ of the data.
+# The exact chain has the three numbers that we need: how far its variance is above the right one, and how many passes an independent $\theta$ and an independent $\theta^2$ take.
 
 
 # %%
@@ -81,21 +82,20 @@ plt.show()
 # All settings with $\varepsilon C \le 1$ lie on one line of slope −1, up to the share $n/N$ of their price.
 # *Before you read on: why does no friction help?*
 #
-# This is the *price board* of the part, for $N/n = 100$: the passes for an independent $\theta$ and an independent $\theta^2$ whose variance is right to one per cent, in one direction of curvature 1.
+# This is the *price board* of the part, for $N/n = 100$ and curvature 1: the passes for an independent $\theta$ and an independent $\theta^2$, with a variance that is right to one per cent.
 # Every row is computed from an exact chain, and the page that is named explains it.
 
 # %% tags=["hide-input"]
 show_prices(1)
 
 # %% [markdown]
-# The first two rows are this page's: a hundred passes for a $\theta$ and half of that for a $\theta^2$. The third row reads all the data in each step. The palindromic step of {doc}`/book/tutorial/sgnuts` then has the exact variance on a Gaussian, so it may be as long as the posterior is wide, and a few steps are enough.
-# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as full gradients. The other rows are the ways out of it that pages 2, 3, 4 and 7 find.
+# The first two rows are this page's. The third reads all the data in each step. The palindromic step of {doc}`/book/tutorial/sgnuts` then has the exact variance on a Gaussian, so it may be as long as the posterior is wide.
+# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as full gradients. The other rows are the ways out that pages 2, 3, 4 and 7 find.
 #
 # ## Three factors
 #
-#
-# Take one direction in which the posterior has the curvature $a$, and look at it near the mode.
-# Three numbers matter: by how much the chain's variance exceeds $1/a$, how many steps it takes to forget where it was, and which share $n/N$ of the data a step reads.
+# Take one direction in which the posterior has the curvature $a$, near the mode.
+# The price has three factors: the excess of the chain's variance over $1/a$, the steps that it takes to forget where it was, and the share $n/N$.
 # We find the first two together, from Algorithm 2 ({prf:ref}`alg-sghmc`) with $M = 1$ and $\hat B = 0$:
 #
 # $$
@@ -126,7 +126,7 @@ show_prices(1)
 # ```{prf:theorem} The price of an independent sample
 # :label: thm-price
 #
-# Let $U = \tfrac12a\theta^2$ with gradient noise of variance $V$, and let {prf:ref}`alg-sghmc` run with $M = 1$, $\hat B = 0$, its momentum kept (step 1 left out), and minibatches of $n$ out of $N$ examples, at any $\varepsilon$ and $C$ for which it has a stationary distribution. Then
+# Let $U = \tfrac12a\theta^2$ with gradient noise of variance $V$, from minibatches of $n$ out of $N$ examples. Let {prf:ref}`alg-sghmc` run with $M = 1$, $\hat B = 0$ and its momentum kept (step 1 left out). Then at all $\varepsilon$ and $C$ for which it has a stationary distribution
 #
 # $$
 # (a\sigma^2 - 1)\cdot\tau\cdot\frac nN = \frac nN\Bigl(\frac Va + \frac{\varepsilon C}{2 - \varepsilon C}\Bigr).
@@ -138,35 +138,36 @@ show_prices(1)
 # ```{admonition} Proof
 # :class: dropdown
 #
-# Let $h = \varepsilon V/2C$ and $D = 1 - \varepsilon^2a/(4 - 2\varepsilon C)$, so that $a\sigma^2 = (1 + h)/D$ by {eq}`eq-sghmc-variance`.
-# By {eq}`eq-price-product` $\tau = 2C(1 + h)/(\varepsilon a\cdot a\sigma^2) = 2CD/(\varepsilon a)$, and hence
+# Let $h = \varepsilon V/2C$ and $q = 1 - \varepsilon^2a/(4 - 2\varepsilon C)$, so that $a\sigma^2 = (1 + h)/q$ by {eq}`eq-sghmc-variance`.
+# By {eq}`eq-price-product` $\tau = 2C(1 + h)/(\varepsilon a\cdot a\sigma^2) = 2Cq/(\varepsilon a)$, and hence
 #
 # $$
-# (a\sigma^2 - 1)\,\tau = \frac{2C}{\varepsilon a}\,(1 + h - D) = \frac Va + \frac{2C}{\varepsilon a}\cdot\frac{\varepsilon^2a}{4 - 2\varepsilon C}.
+# (a\sigma^2 - 1)\,\tau = \frac{2C}{\varepsilon a}\,(1 + h - q) = \frac Va + \frac{2C}{\varepsilon a}\cdot\frac{\varepsilon^2a}{4 - 2\varepsilon C}.
 # $$
 #
 # With $\varepsilon C = 1$ the momentum forgets its past, and $\theta$ moves by $-\varepsilon^2\nabla\tilde U$ and noise of variance $2\varepsilon^2$ ({prf:ref}`alg-sghmc` in the form {eq}`eq-sghmc-learning-rate` with $\alpha = 1$).
 # ```
 #
 # What is $V$?
-# The curvature $a$ is a sum over $N$ examples, if the data make it and not the prior, so each brings about $a/N$; and in a model that fits, the gradient of a single example has just this variance ({eq}`eq-fisher`).
+# If the data make the curvature $a$, and not the prior, it is a sum over $N$ examples, and each brings about $a/N$. In a model that fits, the gradient of a single example has just this variance ({eq}`eq-fisher`).
 # Minibatches drawn without replacement then have, by {eq}`eq-v`,
 #
 # $$
 # V = \Bigl(\frac Nn - 1\Bigr)a,
 # $$ (eq-price-noise)
 #
-# up to a relative error of order $1/\sqrt N$, because the data are a sample. Insert it in {eq}`eq-price`: the right side is $1 - \frac nN\cdot\frac{2 - 2\varepsilon C}{2 - \varepsilon C}$, which is 1 for SGLD, and between $1 - n/N$ and 1 for SGHMC with $\varepsilon C \le 1$.
+# up to a relative error of order $1/\sqrt N$, because the data are a sample. Insert it in {eq}`eq-price`: the right side is $1 - \frac nN\cdot\frac{2 - 2\varepsilon C}{2 - \varepsilon C}$. This is 1 for SGLD, and between $1 - n/N$ and 1 for SGHMC with $\varepsilon C \le 1$.
 # In words,
 #
 # $$
 # \text{excess of the variance} \times \text{passes for an independent sample} = 1,
 # $$
 #
-# whatever the step size, the friction and the size of the minibatch, as long as $n \ll N$ and $\varepsilon C \le 1$. For a model that does not fit the right side is $\frac nN\cdot\frac Va$.
+# whatever the step size, the friction and the size of the minibatch, as long as $n \ll N$ and $\varepsilon C \le 1$.
 # This answers the question: the friction cancels in the product.
 # A smaller step and a larger minibatch buy accuracy at the same price.
-# For strongly log-concave models {cite:t}`nagapetyan2017` found that SGLD costs about the same at every size of minibatch, the nearest earlier statement that we know.
+# For a model that does not fit, the 1 becomes $\frac nN\cdot\frac Va$.
+# The nearest earlier statement that we know is by {cite:t}`nagapetyan2017`: for strongly log-concave models SGLD costs about the same at every size of minibatch.
 #
 # Six settings with $a = 1$, and a hundredth of the data a minibatch in all but the last two:
 
@@ -214,18 +215,16 @@ check(
 # ## The price of a variance
 #
 # An independent $\theta$ is what a mean needs. A variance needs independent values of $\theta^2$, whose autocorrelation is $\rho^2$ where that of $\theta$ is $\rho$.
-# The autocorrelations of SGLD's $\theta$ are powers of $1 - \eta a$, so those of $\theta^2$ decay twice as fast, and the product is ½ up to terms of order $\eta a$.
-# For SGHMC {eq}`eq-friction-cost` gives it: $(C^2 + a)/(aC\varepsilon)$ steps in place of $2C/(a\varepsilon)$, so that the product is
+# The autocorrelations of SGLD's $\theta$ are powers of $1 - \eta a$. Those of $\theta^2$ decay twice as fast, so the product is ½ up to terms of order $\eta a$.
+# For SGHMC an independent $\theta^2$ takes $(C^2 + a)/(aC\varepsilon)$ steps ({eq}`eq-friction-cost`), in place of $2C/(a\varepsilon)$ for $\theta$. This holds without an estimate as well, because more noise multiplies all covariances by one number and leaves $\rho$ as it is. So the product is
 #
 # $$
 # \tfrac12\Bigl(1 + \frac a{C^2}\Bigr).
 # $$ (eq-price-square)
 #
-# Its proof needs only the areas under $\rho$ and $\rho^2$, {eq}`eq-friction`. Leaving out the estimate multiplies all covariances by the same temperature, so $\rho$ stays.
+# That is never below ½, at small steps: with little friction $\theta$ swings, and the swings cancel in a mean but not in a variance.
 #
-# For small steps that is never below ½, up to $n/N$: a small friction lets $\theta$ swing, and the swings cancel in a mean but not in a variance.
-#
-# The first two rows of the board have the largest step that keeps one per cent. For $\theta^2$ the friction is the cheapest; for $\theta$ all cost the same here, and we take $C = 1$. Where a smaller friction would be cheaper for $\theta$ (all the data, passes, sweeps), the board stops at ½, because smaller ones make $\theta^2$ expensive. The third row has half of the largest stable step, since its variance is exact at every one.
+# Each row of the board has the largest step that keeps one per cent. The third is exact at every step, and has half of the largest stable one. For $\theta^2$ the friction is the cheapest one. For $\theta$ a small one would often be, but the board stops at ½, because a smaller one makes $\theta^2$ expensive.
 
 # %% tags=["hide-input"]
 least = least_prices("sgld")[0].passes, least_prices("sghmc")[1].passes
@@ -237,17 +236,15 @@ check("board-square", least[1], near(49.6, 0.02), kind="exact", digits=3)
 #
 # ## Several directions: the condition number
 #
-# With several curvatures all directions share one step.
-# The excess $\tfrac12\eta V$ is largest in the stiffest direction, because $V$ is in proportion to $a$; the passes $2n/(\eta aN)$ are largest in the softest one.
+# With several curvatures all directions share one step. The excess $\tfrac12\eta V$ is in proportion to $a$, so it is largest in the stiffest direction. The passes $2n/(\eta aN)$ are largest in the softest one.
 # The product of the two is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times the condition number in passes, unless a mass matrix makes the directions alike.
-# With all the data in each step the price grows, too, but only as the *root* of the condition number: a step of the order of $1/\sqrt{a_{\max}}$ and a friction of the order of $\sqrt{a_{\min}}$ make $(C^2 + a)/(aC\varepsilon)$ at most twice that root.
+# With all the data in each step it is only the *root* of that number: the step $\varepsilon = 1/\sqrt{a_{\max}}$ and the friction $C = \sqrt{a_{\min}}$ make $(C^2 + a)/(aC\varepsilon)$ at most twice the root.
 #
 # ## With real minibatches
 #
-# The law took $V$ as constant.
-# In a linear regression we can see what real minibatches change.
-# The gradient of an example is $g_i = x_i(x_i\cdot\theta - y_i)$, so at the distance $\delta = \theta - \hat\theta$ from the posterior mean, with the residual $e_i$ there, it is $-x_ie_i + x_ix_i^\top\delta$: the noise grows with the distance.
-# The exact covariance of SGLD is still the solution of a linear equation, {eq}`eq-regression-balance`. Each step maps the covariance linearly and adds to it, and it stays finite exactly if that map has a spectral radius below one.
+# The law took $V$ as constant. In a linear regression we can see what real minibatches change.
+# The gradient of an example is $g_i = x_i(x_i\cdot\theta - y_i)$. At the distance $\delta = \theta - \hat\theta$ from the posterior mean, with the residual $e_i$ there, it is $-x_ie_i + x_ix_i^\top\delta$, so the noise grows with the distance.
+# The covariance of SGLD then follows a linear recursion, whose fixed point is {eq}`eq-regression-balance`. It stays finite exactly if the map has a spectral radius below one.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -316,10 +313,10 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 
 # %% [markdown]
 # The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
-# The law holds even at an excess of 2.7 times the right variance. At still larger steps it fails, because the chain has no stationary variance any more: the spectral radius of the map is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$.
-# There the variance is infinite, although with all the data the chain would be stable up to {c}`regression-limit`.
+# The law holds even at an excess of 2.7 times the right variance. At still larger steps the chain has no stationary variance any more: the spectral radius is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, although with all the data the chain would be stable up to {c}`regression-limit`.
 #
-# So fresh minibatches save nothing at an accuracy of one per cent. They do save where an excess of a hundred per cent is good enough, which costs one pass, and on the way in from a bad start, as in stochastic gradient descent. {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so; the {doc}`noise estimate </book/further/choosing_the_estimate>` is another way out.
+# So fresh minibatches save nothing at an accuracy of one per cent. They do save where an excess of a hundred per cent is good enough, which costs one pass. They also save on the way in from a bad start, as in stochastic gradient descent.
+# {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so.
 #
 # **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes, where full gradients cost one or two.
 #
@@ -407,4 +404,4 @@ check(
 #
 # ## Further reading
 #
-# {cite:t}`teh2016` and {cite:t}`vollmer2016` have the bias and variance of SGLD separately; {cite:t}`nagapetyan2017` have the cost of both together; {cite:t}`brosse2018` compare it with gradient descent and with control variates.
+# {cite:t}`teh2016` and {cite:t}`vollmer2016` have the bias and the variance of SGLD, each by itself.

@@ -9,7 +9,7 @@
 # # Which splitting, and in which order the data?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! splitting, ! BAOAB, ! UBU, ! shuffling, ! symmetric minibatch splitting
@@ -33,10 +33,9 @@ import matplotlib.pyplot as plt
 from booklib.page.claims import at_most
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
-from booklib.page.prices import show_prices
+from booklib.page.prices import least_prices
 from booklib.page.tables import show_table
 from sgmc.kernels import SGHMC
-from sgmc.noise import OnlineNoise
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
@@ -45,9 +44,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 warnings.filterwarnings("ignore", message=".*too wide|.*too cold|.*do not agree")
 
 # %% [markdown]
-# A sampler reads one minibatch gradient a step.
-# What else can one choose? Two things: how it composes the moves of a step, and in which order it takes the data.
-# Which of them matters?
+# A sampler reads one minibatch gradient a step. Two things are left to choose: how it composes the moves of a step, and in which order it takes the data. Which of them matters?
+#
+# **The integrator reduces the error of the step; the order of the data reduces the error of the noise.** With minibatches the second error is the larger one, so the order matters more.
+#
 # (You need the palindromic step of page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.)
 #
 # A composition is a list of moves, such as *BAOA*, a kick (B) by the gradient, half a drift (A), friction and its noise (O), half a drift:
@@ -63,13 +63,6 @@ def baoa(step_size, friction):
 
 # %% [markdown]
 # *A guess before you look at the figure.* BAOAB has no error in $\theta$ at all on a Gaussian with exact gradients. What is left of this advantage with fresh minibatches?
-#
-# {numref}`fig-splittings` has the answer for the bowl.
-# With exact gradients the composition decides.
-# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions: the advantage of one over the other stays, but at small steps it is small beside the noise.
-# With the same minibatches in *passes* over the shuffled data, or in *symmetric sweeps*, a pass and then the same pass backwards, the excess is of a higher order: at a step of 0.1 it is 1 per cent in place of 20.
-# Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
-# **The integrator reduces the error of the step; the order of the data reduces the error of the noise.**
 
 # %% mystnb={"figure": {"caption": "The bowl, $C = 1$, no noise estimate, exact. Left and middle: variance of $\\theta$ against the step size for three splittings with one gradient a step, with exact gradients and with fresh minibatches, $V = 4$; 1 is right (grey). Right, on logarithmic axes: excess of the variance for the palindromic step (below) with fresh minibatches, passes and sweeps of the same minibatches, ten a pass; at small steps the lines have the slopes 1, 3 and 4.", "name": "fig-splittings"}, "image": {"alt": "Left, one line rises with the step size, one falls, and one stays at 1. In the middle three lines rise together to about 2. Right, three straight lines fall towards small steps: that of fresh minibatches slowly, that of passes steeply and that of sweeps more steeply; the last two cross at a step of about 0.13."}} tags=["hide-input"]
 one = torch.eye(1, dtype=torch.float64)
@@ -105,25 +98,26 @@ panels[2].legend()
 plt.show()
 
 # %% [markdown]
-# On the price board (curvature 1, $N/n = 100$, the variance right to one per cent) the order of the data has two rows; the first one, fresh minibatches, is for comparison:
-
-# %% tags=["hide-input"]
-show_prices(3)
-
-# %% [markdown]
+# {numref}`fig-splittings` has the answer for the bowl. With exact gradients the composition decides.
+# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions. The advantage of one over the other stays, but at small steps it is small beside the noise.
+#
+# The right panel changes only the order of the data: *passes* over the shuffled data, or *symmetric sweeps*, a pass and then the same pass backwards. The excess is then of a higher order. At a step of 0.1 it is 1 per cent in place of 20.
+# Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
+#
 # ## A splitting is a list of flows
 #
 # The right side of the SGHMC equation {eq}`eq-sghmc` is a sum, and each of its parts alone is easy to follow.
 # To follow them in turn is to *split* the equation.
 # Drift (A) and kick (B) can be followed exactly, for any time.
-# So can friction together with its noise, the *Ornstein–Uhlenbeck* process $dr = -CM^{-1}r\,dt + N(0, 2C\,dt)$ (O), and even friction, noise and drift together (U), the motion of a ball in a fluid without a force {cite:p}`chandrasekhar1943`.
+# So can friction together with its noise, the *Ornstein–Uhlenbeck* process $dr = -CM^{-1}r\,dt + N(0, 2C\,dt)$ (O).
+# Even friction, noise and drift together can (U): they are the motion of a ball in a fluid without a force {cite:p}`chandrasekhar1943`.
 # The letters name the lists.
 # *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias of order $\varepsilon^2$ at most on a Gaussian with exact gradients.
 # The last half kick of one BAOAB step and the first of the next use the gradient at the same position. Merged into one kick they cost one gradient: BAOA.
 #
 # One list gives two things.
 # `Splitting` follows it: that is a sampler.
-# `linear_chain` composes what each flow does to $(\theta, r)$ on a Gaussian target: that is the exact law of this sampler, with its step size and its gradient noise.
+# `linear_chain` composes what each flow does to $(\theta, r)$ on a Gaussian target: that is the exact chain of this sampler, with its step size and its gradient noise.
 # A new integrator thus has its sharpest test before its first sample.
 
 
@@ -179,7 +173,7 @@ check(
 
 # %% [markdown]
 # With exact gradients BAOAB has the right variance of $\theta$ on a Gaussian, at any stable step.
-# With $V = 1$ all three are wider by about a quarter, because nothing is subtracted for the gradient's noise: at $B = \tfrac12\varepsilon V = \tfrac14$ and $C = 1$ the temperature is about 1.25 for all.
+# With $V = 1$ all three are wider by about a quarter, because nothing is subtracted for the gradient's noise: $B = \tfrac12\varepsilon V = \tfrac14$ and $C = 1$ make the temperature about 1.25.
 # A sampler that follows the list of BAOA has that variance, too: {c}`baoa-run`.
 #
 # ## The errors of a pass sum to zero
@@ -193,13 +187,13 @@ check(
 # $$ (eq-pass-errors)
 #
 # Repeat the argument of {doc}`/book/further/price`: add up the momentum's updates.
-# Over whole passes the errors drop out, and only the injected noise $\xi_k$ with its variance $2C\varepsilon$ is left in $\varepsilon a\sum\theta_k = \sum\xi_k$. So
+# Over whole passes the errors drop out. Only the injected noise $\xi_k$, of variance $2C\varepsilon$, is left in $\varepsilon a\sum\theta_k = \sum\xi_k$. If the errors do not depend on $\theta$, Algorithm 2 and the palindromic step therefore have
 #
 # $$
 # \sigma^2\tau = \frac{2C}{\varepsilon a^2}
 # $$ (eq-pass-product)
 #
-# in place of $(2C/\varepsilon + V)/a^2$, for Algorithm 2 and the palindromic step, if the errors do not depend on $\theta$: the average of $\theta$ is as accurate as with exact gradients.
+# in place of $(2C/\varepsilon + V)/a^2$: the average of $\theta$ is as accurate as with exact gradients.
 # The variance still contains the excursion that the chain makes within a pass. {numref}`fig-splittings-pass` follows it.
 
 # %% mystnb={"figure": {"caption": "What the errors of the minibatches alone do to $(\\theta, r)$ in the bowl, from rest (cross) to the end (disc): $\\varepsilon = 0.02$, $C = 1$, $V = 4$. Left: ten fresh minibatches. Middle: two passes over the same five minibatches, shuffled anew; the small circle is the end of the first. Right: a sweep, the first pass and then the same one backwards.", "name": "fig-splittings-pass"}, "image": {"alt": "Three paths of ten steps that begin at the origin. The first ends far from it. The second comes back to the horizontal axis at the end of each pass, farther to the right each time. The third goes to the circle of the first pass and returns nearly to the origin."}} tags=["hide-input"]
@@ -242,8 +236,7 @@ panels[0].set(ylabel="$r$")
 plt.show()
 
 # %% [markdown]
-# Fresh errors drive the chain away. At the end of a pass the momentum is nearly back, because the kicks add up to zero, but the position stays displaced. In a *symmetric sweep* {cite:p}`paulin2024` every second pass has the reversed order, and it undoes this displacement as well ({ref}`ex-splittings-order`).
-# The shorter a pass is, the smaller are the excursions.
+# Fresh errors drive the chain away. At the end of a pass the momentum is nearly back, because the kicks add up to zero, but the position stays displaced. In a *symmetric sweep* {cite:p}`paulin2024` every second pass has the reversed order, which undoes this displacement as well ({ref}`ex-splittings-order`).
 # The table has the excess of the variance for the palindromic step in the bowl, averaged over the steps of a pass:
 
 # %% tags=["hide-input"]
@@ -266,6 +259,9 @@ for name, expected, within in (
 ):
     ratio = excess_at(name, 0.0125) / excess_at(name, 0.00625)
     check(f"ratio-{name}", ratio, near(expected, within), kind="exact", digits=3)
+for name, passes in (("passes", 1.97), ("sweeps", 1.47)):
+    least = least_prices(name)[0].passes
+    check(f"board-{name}", least, near(passes, 0.02), kind="exact", digits=3)
 product = ordered_price(flows.palindromic(0.1, 1.0), 4.0, 10)
 check(
     "pass-product",
@@ -278,8 +274,10 @@ check(
 
 # %% [markdown]
 # At small steps half the step divides the excess by {c}`ratio-fresh` with fresh minibatches, by {c}`ratio-passes` with passes and by {c}`ratio-sweeps` with sweeps: orders one, three and four in $\varepsilon$.
-# These are orders of the noise's error alone, for constant noise on a Gaussian, since this step has no error of its own in the variance of $\theta$; Algorithm 2 and UBU keep theirs, of order two.
-# In general, for a strongly concave log density, the bias of UBU with fresh minibatches is of order one, and sweeps make it two {cite:p}`paulin2024`; {prf:ref}`thm-mnist-passes` has the frozen gradient.
+# These are orders of the noise's error alone, for constant noise on a Gaussian. The palindromic step has no error of its own in the variance of $\theta$; Algorithm 2 and UBU keep theirs, of order two.
+# For strongly concave log densities in general, UBU has a bias of order one with fresh minibatches and of order two with sweeps {cite:p}`paulin2024`.
+#
+# At one per cent, and with $N/n = 100$ as on the price board of {doc}`/book/further/price`, an independent $\theta$ costs {c}`board-passes` epochs with passes and {c}`board-sweeps` with sweeps, at $C = \tfrac12$, where fresh minibatches take 99.
 #
 # ## Real minibatches
 #
@@ -305,7 +303,9 @@ for rule, expected in constant_noise.items():
 # %% [markdown]
 # In units of the curvature $a \approx 1{,}000$ this is the step $\varepsilon\sqrt a = 0.1$ and the friction $C = \sqrt a$, with ten minibatches a pass and $V = 9a$ by {eq}`eq-price-noise`.
 # The variance over the posterior's is {c}`fresh` with fresh minibatches, {c}`passes` with passes and {c}`sweeps` with sweeps, while the formulas for constant noise have 1.45, 1.033 and 1.027. Seven steps a sample let the samples fall on all places of a pass.
-# The cancellation therefore survives here. But a pass must be short against the time of a swing, because otherwise the chain has forgotten the first errors of the pass before the last ones cancel them. The bowl shows how short, with $m$ minibatches a pass:
+# The cancellation therefore survives here.
+# But a pass must be short against the time of a swing. Otherwise the chain has forgotten the first errors of the pass before the last ones cancel them. The bowl shows how short, with $m$ minibatches a pass:
+
 
 # %%
 step = flows.palindromic(0.1, friction=1.0)
@@ -315,39 +315,7 @@ for m in (5, 10, 20, 40, 80):
     print(f"mε√a = {m * 0.1:3}: passes leave {left:.3f} of the excess")
 
 # %% [markdown]
-# **Keep $m\varepsilon\sqrt a$ at about 1 or below**, with $a$ the largest curvature.
-#
-# ## Not together with an estimate
-#
-# With passes the errors cancel, so nothing is left that could be subtracted. An estimate $\hat B$ measures the noise of one minibatch and subtracts it nevertheless, which makes the chain too cold.
-# For the mean of 100 numbers, $n = 10$, $\varepsilon\sqrt a = 0.1$ and $C = 3B$ the variance ratio is {c}`passes-estimate` with the estimate and {c}`passes-alone` without.
-# The package warns of an estimate beside passes.
-
-# %% tags=["hide-input"]
-numbers = torch.randn(100, generator=torch.Generator().manual_seed(1))
-mean_of = LinearRegression(
-    torch.ones(100, 1), numbers, batch_size=10, minibatches=Passes()
-)
-a = float(mean_of.precision)
-size, heat = 0.1 / a**0.5, 0.5 * (0.1 / a**0.5) * 9 * a
-for name, estimate, bound, because in (
-    ("passes-estimate", OnlineNoise(), near(0.684, 0.05), "T = 1 − B/C = ⅔"),
-    ("passes-alone", 0.0, near(1.016, 0.04), "the errors of a pass cancel"),
-):
-    run = sample(
-        SGHMC(size, 3 * heat, estimate, num_steps=10),
-        mean_of,
-        mean_of.mean.expand(500, -1).contiguous(),
-        num_samples=300,
-        warm_up=30,
-    )
-    ratio, _ = run.mean_and_standard_error(
-        lambda x: ((x - mean_of.mean) ** 2).mean(-1) / float(mean_of.covariance)
-    )
-    check(name, ratio, bound, because=because)
-
-# %% [markdown]
-# The board's rows are of the palindromic step, for $\theta^2$ at the cheapest friction. For $\theta$ a smaller friction than the board's $\tfrac12$ is cheaper still, and makes $\theta^2$ more expensive.
+# **Keep $m\varepsilon\sqrt a$ at about 1 or below**, with $a$ the largest curvature. And subtract nothing: passes leave no noise to subtract, so they do not go together with an estimate ({doc}`/book/further/choosing_the_estimate`).
 #
 # **To remember:** a better integrator reduces the error of the step, and a better order of the data reduces the error of the noise, as long as a pass is short.
 #

@@ -130,9 +130,9 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "n / N * change.sum(1)",
     ),
     "falling_steps": (
-        {"left-none", "left-right"},
-        "(width - 1) ** 2 + 2 * width**2",
-        "2 * width**2",
+        {"falling-over-constant"},
+        "(mean - 1) ** 2 + variance",
+        "variance",
     ),
     "steps_per_sample": (
         {"heat-held"},
