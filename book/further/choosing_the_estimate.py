@@ -9,7 +9,7 @@
 # # How many numbers must B̂ have?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 8 seconds
+# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # ```{index} ! thermostat, ! Nosé–Hoover thermostat, ! diagonal noise estimate

@@ -204,7 +204,11 @@ check("ratio-rare", left[1] / left[0], near(0.034, 0.005), digits=2)
 generator = torch.Generator().manual_seed(3)
 rare_size = 0.2 / float(torch.linalg.eigvalsh(rare_A)[-1])
 for name, gradient, bound in (
-    ("rare-plain", lambda x, few: N / n * rare_gradients(x, few).sum(1), near(3.9, 0.4)),
+    (
+        "rare-plain",
+        lambda x, few: N / n * rare_gradients(x, few).sum(1),
+        near(3.9, 0.4),
+    ),
     (
         "rare-control",
         with_control_variate(rare_gradients, rare_mode[None]),
