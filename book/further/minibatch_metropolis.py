@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Can rejections correct it?
+# # Can rejections correct minibatch noise?
 #
 # ```{div} page-head
 # Level: second course · Reading: about 33 minutes, without the exercises · Running: about 5 seconds
@@ -46,15 +46,17 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # Can rejections correct the noise of minibatches, too, without a noise estimate, and at what price?
 #
 # They can, exactly, at every step size. Take palindromic steps (half a drift, a kick whose friction acts on $(r + r')/2$, half a drift), and accept the end of the path by the *work of its own minibatch gradients*.
-# An accepted path of the duration $t$ costs more than $\tfrac12t^2d$ passes over the data in $d$ dimensions, and a pass for each proposal. With the best step a quarter of a swing, $t = \tfrac12\pi$, costs, rejected paths included:
+# But the price grows with the dimension. With paths of a quarter of a swing and the best step, an independent $\theta$ or $\theta^2$ costs, in the unit of {doc}`the price board </book/further/price>`:
 #
-# | dimension $d$ | passes for an accepted quarter of a swing |
+# | dimension $d$ | passes for an independent sample |
 # | --: | --: |
 # | 1 | {c}`price-1` |
 # | 10 | {c}`price-10` |
 # | 100 | {c}`price-100` |
 #
-# This is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. The page needs page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
+# SGLD pays 100 for an error of one per cent, and SGHMC with $\hat B = B$ pays 3, in any dimension.
+#
+# The method is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. The page needs page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
 
 
 # %%
@@ -110,7 +112,7 @@ for name, dim, steps in itertools.product(kernels, (1, 10), lengths):
 
 
 def acceptance(energy):
-    """2Φ(−√(T/2)), where the noise has brought in the energy T = t·tr B."""
+    """2Φ(−√(w/2)), where the noise has brought in the energy w = t·tr B."""
     return math.erfc(math.sqrt(energy / 2) / math.sqrt(2))
 
 
@@ -146,7 +148,7 @@ plt.show()
 #
 # {prf:ref}`thm-reversal-short` has the ratio $e^W$ for the work of the exact gradient.
 # There the gradient's noise was a part of the step's randomness, which the friction had to balance.
-# Now take the minibatch $\omega$ as given. Then $\nabla\tilde U(y; \omega)$ is just some vector at $y$, and the proof never asks whether it is the gradient of anything.
+# Now take the minibatch $\omega$ as given. Then $\nabla\tilde U(y; \omega)$ is just some vector at $y$, and the proof works for any vector.
 #
 # ```{prf:theorem} Accepting by the minibatches' own work
 # :label: thm-amagold
@@ -184,7 +186,7 @@ plt.show()
 # q_\omega(x) = e^{\tilde W}\,q_{\bar\omega}(\bar x).
 # $$ (eq-amagold-path)
 #
-# *The decision.* By {eq}`eq-amagold-path` $q_\omega(x)\min(1, e^{-\tilde W}) = \min\bigl(q_\omega(x),\, q_{\bar\omega}(\bar x)\bigr)$, which stays the same if $(x, \omega)$ is replaced by $(\bar x, \bar\omega)$. This replacement keeps volume, and by assumption the distribution of the minibatches. So accepted paths lead from a set $A$ of positions to a set $B$ as often as from $B$ to $A$. Rejected ones stay. That is detailed balance.
+# *The decision.* By {eq}`eq-amagold-path` $q_\omega(x)\min(1, e^{-\tilde W}) = \min\bigl(q_\omega(x),\, q_{\bar\omega}(\bar x)\bigr)$, which stays the same if $(x, \omega)$ is replaced by $(\bar x, \bar\omega)$. This replacement keeps volume, and by assumption the distribution of the minibatches. So accepted paths lead from a set $S$ of positions to a set $S'$ as often as from $S'$ to $S$. Rejected ones stay. That is detailed balance.
 #
 # Integrate $q_\omega(x)\,e^{-\tilde W} = q_{\bar\omega}(\bar x)$ over $x$, average it over $\omega$, and divide by the integral of $e^{-H}$: $E[e^{-\tilde W}] = 1$.
 # ```
@@ -192,10 +194,7 @@ plt.show()
 # Without friction $\tilde W$ is the change of $H$, and the theorem holds too: it is {prf:ref}`thm-noisy-trajectory`, HMC's rejection for naive SGHMC.
 # Algorithm 2 cannot be corrected in this way. It drifts first and kicks afterwards, so no path of its own leads back, and all would be rejected {cite:p}`garrigaalonso2021`.
 #
-# *The order.* Independent fresh minibatches are as likely in the reversed order; shuffled ones in general are not. A path may begin inside of a pass and cross into the next, and then, given the minibatches before it, the reversed order is not equally likely.
-# The package's `AMAGOLD` therefore accepts only `Fresh`. (Passes whose length is a multiple of $L$ would be right, too: inside of a pass every order is equally likely.)
-#
-# The momentum is drawn anew for every path; a variant that keeps it has to flip it on rejection.
+# *The order.* Independent fresh minibatches are as likely in the reversed order. Shuffled ones in general are not, because a path may begin inside of a pass and cross into the next. The package's `AMAGOLD` therefore accepts only `Fresh`.
 #
 # ## What it costs
 #
@@ -205,7 +204,7 @@ plt.show()
 # \tilde W \approx -\sum_k\nu_k^\top(\theta_k - \theta_{k-1}), \qquad \theta_k - \theta_{k-1} \approx \tfrac12\varepsilon(r_{k-1} + r_k).
 # $$
 #
-# The momentum has variance 1, so a term has the variance $\varepsilon^2\operatorname{tr}V = 2\varepsilon\operatorname{tr}B$. Its mean is $\tfrac12\varepsilon^2\operatorname{tr}V = \varepsilon\operatorname{tr}B$, because $r_k$ contains the kick $-\varepsilon\nu_k$: the energy that the kick pumps in ({prf:ref}`thm-pumping`).
+# The momentum has variance 1, so a term has the variance $\varepsilon^2\operatorname{tr}V = 2\varepsilon\operatorname{tr}B$. Because $r_k$ contains the kick $-\varepsilon\nu_k$, its mean is $\tfrac12\varepsilon^2\operatorname{tr}V = \varepsilon\operatorname{tr}B$, the energy that the kick pumps in ({prf:ref}`thm-pumping`).
 # After the time $t = L\varepsilon$
 #
 # $$
@@ -221,13 +220,16 @@ plt.show()
 # At $t\operatorname{tr}B = 1$ it is 0.48, which answers the guess. In ten dimensions the measured acceptances of AMAGOLD lie above the formula by {c}`above-formula` at most. In one dimension more is accepted, because some paths are slower than others and do less work.
 #
 # How many passes over the data is that? Measure in units of the posterior, where the curvature is 1 and $V \approx \frac NnI$ by {eq}`eq-noise-curvature`.
-# A path gains $t\operatorname{tr}B = t\,d\cdot\tfrac12\varepsilon\frac Nn$. To keep this below one takes more than $t/\varepsilon = \tfrac12t^2d\,\frac Nn$ steps of $n$ examples each, and one pass for the energy at the end:
+# A path gains the energy $w = t\operatorname{tr}B = t\,d\cdot\tfrac12\varepsilon\frac Nn$. For a given $w$ it has $t/\varepsilon = \frac{t^2d}{2w}\frac Nn$ steps of $n$ examples each, which are $\frac{t^2d}{2w}$ passes. One more pass is for the energy at its end.
+#
+# How many paths is an independent sample? A rejected path repeats the old $\theta$. Suppose that each path is accepted with the same probability $p$, and that an accepted one forgets its start, as a quarter of a swing does. Then the correlation after $k$ paths is $(1 - p)^k$, of $\theta$ and of $\theta^2$ alike, and an independent sample takes $1 + 2\sum_{k\ge1}(1 - p)^k = (2 - p)/p$ paths. Therefore
 #
 # $$
-# \text{passes over the data for a path} > \tfrac12t^2d + 1.
+# \text{passes} \approx \Bigl(\frac{t^2d}{2w} + 1\Bigr)\frac{2 - p}p, \qquad p = 2\,\Phi\bigl(-\sqrt{w/2}\,\bigr).
 # $$ (eq-naive-passes)
 #
-# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. Accuracy costs nothing here, since the samples are exact; what costs is the dimension. The table of the first screen divides by the acceptance, and has the step at which the quotient is least.
+# In ten dimensions the chain itself takes {c}`paths` times as many paths as $(2 - p)/p$: slightly more, since $p$ is not the same everywhere.
+# The size of the minibatch has dropped out, as in {doc}`the law of the price </book/further/price>`. Accuracy costs nothing here, because the samples are exact; what costs is the dimension. The table of the first screen has $t = \tfrac12\pi$ and the best $w$. In many dimensions that is $w = 2.3$, at which 28 per cent of the paths are accepted, and the price is {c}`best` times $\tfrac12t^2d$.
 
 # %% tags=["hide-input"]
 gaps = [
@@ -237,15 +239,29 @@ gaps = [
 why = "the formula is the limit of small steps; 10,000 paths each"
 check("above-formula", max(gaps), near(0.02, 0.015), because=why)
 energies = torch.linspace(0.5, 6, 1_101).tolist()
-best = min(1 / (energy * acceptance(energy)) for energy in energies)
-check("best", best, near(1.51, 0.01), kind="exact", digits=3)
-for dim, right in ((1, 4.62), (10, 22.4), (100, 190.0)):
+
+
+def paths(p):
+    """The paths for an independent sample."""
+    return (2 - p) / p
+
+
+best = min(paths(acceptance(energy)) / energy for energy in energies)
+check("best", best, near(2.63, 0.01), kind="exact", digits=3)
+for dim, right in ((1, 7.07), (10, 38.0), (100, 331.0)):
     passes = [
-        ((math.pi / 2) ** 2 / 2 * dim / energy + 1) / acceptance(energy)
+        ((math.pi / 2) ** 2 / 2 * dim / energy + 1) * paths(acceptance(energy))
         for energy in energies
     ]
     bound = near(right, 0.01 * right)
     check(f"price-{dim}", min(passes), bound, kind="exact", digits=2 + (dim == 100))
+quarter = math.pi / 2 / 20  # 20 steps, and a noise that brings in w = 1.5
+noisy = NoisyGradient(Gaussian.standard(10), 2 * 1.5 / (quarter * math.pi / 2 * 10))
+start = torch.randn(500, 10, generator=generator)
+run = sample(AMAGOLD(quarter, 0.01, 20), noisy, start, num_samples=120, seed=6)
+p = float(run.statistics["acceptance"].mean())
+lags = [(run.samples[:-k] * run.samples[k:]).mean() for k in range(1, 25)]
+check("paths", (1 + 2 * sum(lags)) / paths(p), near(1.03, 0.05), digits=3)
 work = torch.cat(works["amagold"]).double()
 because = "the theorem; eight standard errors of 200,000 paths"
 says = "The mean of exp(−W̃) over the paths in the bowl"
@@ -272,13 +288,13 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# A rejected path repeats the old $\theta$: a chain that moves with probability $p$ needs $(2 - p)/p$ paths for an independent one, not $1/p$, so in the board's unit these prices are one and a half to nearly two times as large. In few dimensions that is less than SGLD pays for one per cent, 100 passes in any dimension. But HMC goes a quarter of a swing in about five gradients of all the data, and SGHMC with $\hat B = B$ pays only 3 ({doc}`/book/further/choosing_the_estimate`). Larger steps with fewer accepted paths are a little better: at an acceptance of 0.23 an accepted path costs least, {c}`best` times $\tfrac12t^2d$ passes in many dimensions.
-# Shorter paths do not help: the work of a path falls as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
-# The friction of SGHMC takes the same energy out and rejects no path, but it needs $\hat B$, and the error of the step remains.
+# In few dimensions AMAGOLD is cheaper than SGLD. But HMC goes a quarter of a swing in about five gradients of all the data.
+# Shorter paths do not help: the steps of a path fall as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
+# The friction of SGHMC takes the same energy out and rejects no path ({doc}`/book/further/choosing_the_estimate`), but it needs $\hat B$, and the error of the step remains.
 #
 # The theorem does not ask for a Gaussian: in the tutorial's double well, at the large step 0.3, the mean of $\theta^2$ stays {c}`well` (exactly 0.8327).
 #
-# Here the *path* uses minibatches and the decision all the data. May the decision use a subsample, too? A test at $z$ standard errors would have to read a share of the data that does not fall with $N$ ({ref}`ex-poll-short`; {cite:t}`korattikara2014` and {cite:t}`bardenet2014` have such tests).
+# Here the *path* uses minibatches, and the decision all the data. May the decision use a subsample, too? A test at $z$ standard errors has to read a share of the data that does not fall with $N$ ({ref}`ex-poll-short`). {cite:t}`korattikara2014` and {cite:t}`bardenet2014` have such tests.
 #
 # ```{admonition} Other ways to decide from a subsample
 # :class: dropdown
@@ -288,7 +304,7 @@ check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 # {prf:ref}`prop-naive-poll` bounds the error of decisions that are seldom wrong.
 # ```
 #
-# **To remember:** a rejection makes the paths of minibatches exact, but the energy that their noise brings in grows with the dimension, and every bit of it is paid for in rejected paths.
+# **To remember:** rejections make the paths of minibatches exact, but the energy that the noise brings in grows with the dimension, and it is paid for in rejected paths.
 #
 # ## Change it
 #
