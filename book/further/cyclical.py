@@ -9,7 +9,7 @@
 # # Many modes
 #
 # ```{div} page-head
-# Level: second course · Reading: about 28 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 30 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! cosine annealing, ! cyclical learning rate, ! cyclical SGLD, ! tempering, ! replica exchange, ! multimodal
@@ -25,7 +25,7 @@ from booklib.page.claims import check, near
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from booklib.page.claims import at_most_errors
+from booklib.page.claims import at_most, at_most_errors
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
@@ -38,9 +38,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Small steps stay in one of them. Can large steps find the others, *and* sample each as often as it deserves?
 #
 # They find the modes, but they do not weigh them.
-# {numref}`fig-cyclical-weights` has 25 modes of width $\sigma = \sqrt{0.03}$, at a distance of 2. Those on the right weigh nine times as much as the others, so that 86 per cent of the mass is there.
-# A chain whose step falls from large to small in every *cycle* reaches them all: while the step is large it crosses the plane in every direction, and as the step falls it settles in the mode where it happens to be (left). But only about half of its cycles end on the right, although all begin in exact samples. (The example is that of {cite:t}`zhang2020`, whose modes weigh the same; there cycles do well, as the last item of *Change it* shows.)
-# Two random walks at different temperatures that compare energies and swap positions get all 25 weights right ({numref}`fig-cyclical-tempering`), at 3,000 energies of all the data for a pair, against 400 gradients for a cycle.
+# {numref}`fig-cyclical-weights` has 25 modes of width $\sigma = \sqrt{0.03}$, at a distance of 2. Those on the right weigh nine times as much as the others, so 86 per cent of the mass is there.
+# A chain whose step falls from large to small in every *cycle* reaches them all. While the step is large it crosses the plane in every direction; as the step falls it settles in the mode where it happens to be (left). But fewer than half of the cycles end on the right, although all begin in exact samples. (The modes of {cite:t}`zhang2020` weigh the same, and there cycles do well.)
+#
+# *Tempering* gets all 25 weights right ({numref}`fig-cyclical-tempering`): two random walks at different temperatures compare energies and swap positions. For an independent mode it pays about {c}`price` hundred energies of all the data, where a cycle pays four hundred gradients. But a cycle may use minibatches.
 #
 # In a cycle of $\ell$ steps, step $j = 0, \dots, \ell - 1$ has the size
 #
@@ -71,7 +72,7 @@ def gradient(theta):
 
 
 # %% [markdown]
-# This is a cycle of SGLD. We use exact gradients; with gradient noise of a known $V$ and $\hat B = \tfrac12\eta V$ the noise of a step would be the same $N(0, 2\eta)$.
+# This is a cycle of SGLD. We use exact gradients. With gradient noise of a known $V$ and $\hat B = \tfrac12\eta V$ the noise of a step would be the same $N(0, 2\eta)$.
 
 
 # %%
@@ -89,7 +90,7 @@ modes = weights.multinomial(2_000, replacement=True, generator=generator)
 exact = means[modes] + 0.03**0.5 * torch.randn(2_000, 2, generator=generator)
 ends = cycle(exact, generator)
 error = 0.5 / 2_000**0.5
-check("cycles", (ends[:, 0] > 1).float().mean(), near(0.47), error=error)
+check("cycles", (ends[:, 0] > 1).float().mean(), near(0.453), error=error)
 
 
 # %% mystnb={"figure": {"caption": "Left: the 25 modes, as large as their weight (grey), and one cycle of 400 steps, from its start in an exact sample (cross) to its end (disc); thin while the step is above $2\\sigma^2$, where no mode holds the chain, and thick afterwards. Right: the share of each column of modes, by the density (grey) and at the ends of 2,000 cycles (green).", "name": "fig-cyclical-weights"}, "image": {"alt": "Left, a five by five grid of grey discs, large in the two columns on the right and small in the others, with a thin green line that runs to and fro across the whole grid, and a thick one that ends in one of the discs. Right, bars for five columns: grey ones of 0.05 three times and 0.43 twice, and green ones between 0.13 and 0.27."}} tags=["hide-input"]
@@ -127,20 +128,20 @@ plt.show()
 #
 # ## Too large for a mode
 #
-# Why does a chain with large steps leave its mode? Not because it climbs the barrier, which is $h^2/2\sigma^2 = 17$ high at half the distance $h = 1$.
-# In a mode the energy is $|\theta - \mu|^2/2\sigma^2$, so that a coordinate $x$ of $\theta - \mu$ moves to $(1 - \eta/\sigma^2)\,x + N(0, 2\eta)$.
+# Why does a chain with large steps leave its mode? It does not climb the barrier, which is $h^2/2\sigma^2 = 17$ high at half the distance, $h = 1$.
+# In a mode with the mean $\mu$ the energy is $|\theta - \mu|^2/2\sigma^2$. So a coordinate $x$ of $\theta - \mu$ moves to $(1 - \eta/\sigma^2)\,x + N(0, 2\eta)$.
 # Its stationary variance solves $s^2 = (1 - \eta/\sigma^2)^2s^2 + 2\eta$:
 #
 # $$
 # s^2 = \frac{\sigma^2}{1 - \eta/2\sigma^2}.
 # $$ (eq-cyclical-width)
 #
-# From $\eta = 2\sigma^2$ on there is no stationary variance, and no mode holds the chain. Below $2\sigma^2$ a large step only widens the mode, so that a step may land beyond $h$:
+# From $\eta = 2\sigma^2$ on there is no stationary variance, and no mode holds the chain. A step somewhat below $2\sigma^2$ widens the mode, and may land beyond $h$:
 #
 # ```{prf:proposition} When a step leaves a mode
 # :label: prop-cyclical-jump
 #
-# Let a mode have $d'$ neighbours at the distance $2h$, with $h$ several times $s$, and let the force of the nearest mean act everywhere, in place of the smooth mixture's. Then a step of size $\eta < 2\sigma^2$ leaves the mode with probability about $\tfrac12d'\,P(|x| > h)$, $x \sim N(0, s^2)$, if the chain has settled there.
+# Let a mode have $d'$ neighbours at the distance $2h$, with $h$ several times $s$. Let the force of the nearest mean act everywhere, in place of the smooth mixture's. Then a chain that has settled in the mode leaves it, in a step of size $\eta < 2\sigma^2$, with probability about $\tfrac12d'\,P(|x| > h)$ with $x \sim N(0, s^2)$.
 # ```
 #
 # ```{admonition} Proof
@@ -196,11 +197,6 @@ plt.show()
 # %% tags=["hide-input"]
 rate, error, expected = left_modes[0.043]
 check("leaving", rate / expected, near(0.97, 0.2))
-rows = [
-    [f"{eta:g}", f"{1 / leaving(eta):,.0f}", f"{1 / (1 - eta / 0.06):.2f}"]
-    for eta in (0.02, 0.03, 0.043, 0.05)
-]
-show_table(["step size η", "steps in a mode", "variance over σ²"], rows)
 
 
 def after_a_cycle(length, largest=0.07):
@@ -218,7 +214,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 
 # %% [markdown]
 # At $\eta = 0.043$ the measured rate is {c}`leaving` times the proposition's.
-# The table shows why no constant step will do: one that finds the modes makes each several times too wide.
+# So no constant step will do: one that leaves a mode every hundred steps makes it four times too wide in variance.
 #
 # ## Both in turn
 #
@@ -230,7 +226,7 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 #
 # This is the algorithm of {cite:t}`zhang2020`.
 # A cycle begins above $2\sigma^2$ and ends with small steps: there the variance about the nearest mean is {c}`width` times $\sigma^2$.
-# In the package `Cyclical` puts the schedule around any kernel. In {numref}`fig-live-cyclical` you choose the length of a cycle and the largest step; the modes have equal weights.
+# In the package `Cyclical` puts the schedule around any kernel. In {numref}`fig-live-cyclical` you choose its two numbers; the modes there have equal weights.
 #
 # ```{live} cyclical
 # :name: fig-live-cyclical
@@ -241,18 +237,54 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 #
 # ## Finding is cheap, weighing is not
 #
-# A chain whose steps are above $2\sigma^2$ forgets where it began, so a cycle is a restart: cycles that all begin in the lower left corner end on the right with the share {c}`from-left`.
-# If each ended in one of the 25 modes evenly, 95 cycles would find them all on average ({ref}`ex-cyclical-coupons`).
+# Where does a cycle end? Its modes form a Markov chain with 25 states. The density here is a density of $\theta_1$ times one of $\theta_2$, and the noises are independent, so the coordinates are two chains. The $25 \times 25$ matrix of transitions is the Kronecker product of two $5 \times 5$ matrices. Here is the one for $\theta_1$, by sums on a grid over the steps of a cycle that can leave a mode:
+
+
+# %%
+line = torch.linspace(-8, 8, 401).double()
+of_line = weights[::5].log() - (line[:, None] - grid).square() / 0.06
+slope = (line - of_line.softmax(-1) @ grid.double()) / 0.03
+cell = torch.nn.functional.one_hot((line[:, None] - grid).abs().argmin(-1)).double()
+state = torch.exp(-(line - grid[:, None]).square() / 0.06)  # rows: the five modes
+state = state / state.sum(1, keepdim=True)
+for step in range(310):  # the last 90 steps leave no mode
+    size = 0.07 / 2 * (math.cos(math.pi * step / 400) + 1)
+    away = line - (line - size * slope)[:, None]
+    moves = torch.exp(-away.square() / (4 * size))
+    state = state @ (moves / moves.sum(1, keepdim=True))
+matrix = state @ cell  # [column of the start, column of the end]
+
+# %% tags=["hide-input"]
+truth = weights[::5].double() / weights[::5].sum()
+named = {
+    f"begun at θ₁ = {place:.0f}": row for place, row in zip(grid, matrix, strict=True)
+}
+show_table(
+    ["a cycle ends in the column", *(f"{place:.0f}" for place in grid)],
+    [
+        [name, *(f"{share:.3f}" for share in row)]
+        for name, row in (named | {"the density": truth}).items()
+    ],
+)
+check("on-the-right", matrix[0, 3:].sum(), near(0.453, 0.002), kind="exact", digits=3)
+check(
+    "restart",
+    (matrix - matrix[0]).abs().max(),
+    at_most(1e-3),
+    kind="exact",
+    says="The rows of the matrix differ by at most",
+)
+
+# %% [markdown]
+# All rows are alike, because a chain whose steps are above $2\sigma^2$ forgets where it began. So a cycle is a restart, and each of its ends is an independent sample. If each mode were as probable as the others, 95 cycles would find all 25 on average ({ref}`ex-cyclical-coupons`).
 #
-# But a cycle knows hardly anything of the weights. A blind choice among 25 modes would give 0.4, which answers the guess, and the cycles are nearer to that than to 0.857.
-# The gradient feels the weights only near the middle between two modes, where their weighted densities are equal. Nine times the weight moves that middle by $\sigma^2\ln9/2h = 0.03$, and a chain that moves by about 1 in a step passes over it.
-# Where a cycle ends depends on what surrounds the modes: those inside the grid are reached from four sides, those at its corners from two.
-# More cycles make the estimate of the wrong weights more precise.
-# For an average of predictions this may not matter; for the probability of a mode it does.
+# But the row is not the density's. The share on the right is {c}`on-the-right`. A blind choice among 25 modes would give 0.4, which answers the guess, and the cycles are nearer to that than to 0.857.
+# The gradient feels the weights only near the border of two modes, where their weighted densities are equal. Nine times the weight moves that border by $\sigma^2\ln9/2h = 0.03$, and a chain that moves by about 1 in a step passes over it.
+# More cycles only make the estimate of the wrong weights more precise.
 #
 # ## Two temperatures
 #
-# Small steps would weigh the modes, too, by their crossings in both directions, but here one crossing takes of the order of $e^{17}$ steps; a large step passes over the barrier and learns nothing of it.
+# Small steps would weigh the modes by their crossings in both directions, but here a crossing takes of the order of $e^{17}$ steps.
 # A Metropolis step compares energies instead.
 # At the temperature $T$, under $e^{-U/T}$, every barrier is lower by the factor $T$, and a random walk crosses it.
 # *Parallel tempering*, or replica exchange {cite:p}`swendsen1986`, runs a walk $x$ at temperature 1 and a walk $y$ at $T$, and proposes that they swap positions.
@@ -267,8 +299,8 @@ check("width", distance.mean(), near(after_a_cycle(400)), error=error)
 
 # %%
 def tempering(theta, num_steps, generator, hot=10.0):
-    """Random walks at the temperatures 1 and hot, which may swap their positions."""
-    pair, T = torch.stack([theta, theta]), torch.tensor([[1.0], [hot]])
+    """The path at temperature 1 of two random walks that may swap their positions."""
+    pair, T, path = torch.stack([theta, theta]), torch.tensor([[1.0], [hot]]), []
     for _ in range(num_steps):
         noise = torch.randn(pair.shape, generator=generator)
         proposal = pair + 0.2 * T[..., None] ** 0.5 * noise
@@ -278,11 +310,13 @@ def tempering(theta, num_steps, generator, hot=10.0):
         x, y = energy(pair)
         swap = uniform[2] < torch.exp((1 - 1 / hot) * (x - y))
         pair = torch.where(swap[:, None], pair.flip(0), pair)
-    return pair[0]
+        path.append(pair[0])
+    return torch.stack(path)
 
 
 corner = torch.full((600, 2), -4.0)
-tempered = tempering(corner, 1_500, generator)
+walks = tempering(corner, 1_500, generator)
+tempered = walks[-1]
 share = (tempered[:, 0] > 1).float()
 check("tempering", share.mean(), near(90 / 105), error=0.35 / 600**0.5)
 
@@ -314,25 +348,28 @@ check(
     because="600 independent pairs",
     says="Largest distance of the 25 shares of tempering from the weights",
 )
-again = cycle(torch.full((2_000, 2), -4.0), generator)
-check("from-left", (again[:, 0] > 1).float().mean(), near(0.47), error=0.5 / 2_000**0.5)
+right = (walks[500::10, :, 0] > 1).double()  # every tenth step
+right = right - right.mean(1, keepdim=True)
+lags = [(right[:-lag] * right[lag:]).mean() for lag in range(1, 40)]
+steps = 10 * (1 + 2 * sum(lags) / right.square().mean())
+check("price", 2 * steps / 100, near(3.8, 0.9), digits=2)
 
 # %% [markdown]
 # The share on the right is {c}`tempering`, and in {numref}`fig-cyclical-tempering` each of the 25 modes has its weight.
-# Tempering has a price:
 #
-# * *A swap reads all the data.* With minibatches $U(x) - U(y)$ is noisy, and the noise is paid for by rejections ({ref}`ex-cyclical-penalty`); {cite:t}`deng2020replica` swap between chains of SGLD in this way.
-# * *Many dimensions need many temperatures.* In $d$ dimensions the energy at temperature $T$ is about $\tfrac12dT$ with a spread of $T\sqrt{d/2}$. So two walks swap if their temperatures differ by a factor of about $1 + \sqrt{2/d}$: with 100,000 weights it takes some 500 of them from 1 to 10.
+# What does an independent mode cost? Whether the walk is on the right has the autocorrelation time $1 + 2\sum_k\rho_k$, and each of its steps reads two energies: {c}`price` hundred passes over the data. A cycle has four hundred gradients. So with all the data both cost about the same, and only tempering has the weights. Two things speak for cycles:
 #
-# {cite:t}`deng2020contour` flatten the barriers instead: their chain learns a weight for each level of the energy, and its samples are weighted back.
+# * *Minibatches.* With a hundredth of the data in each step a cycle takes four passes. A swap reads all the data: with minibatches $U(x) - U(y)$ is noisy, and the noise is paid for by rejections ({ref}`ex-cyclical-penalty`). {cite:t}`deng2020replica` swap between chains of SGLD in this way.
+# * *Dimensions.* In $d$ dimensions the energy at temperature $T$ is about $\tfrac12dT$ with a spread of $T\sqrt{d/2}$. So two walks swap only if their temperatures differ by a factor of at most about $1 + \sqrt{2/d}$. With 100,000 weights that makes some 500 temperatures from 1 to 10, and as many walks.
+#
 # What cycles do for networks is in {doc}`/book/studies/cyclical_networks`.
 #
-# **To remember:** large steps find the modes cheaply, but they do not weigh them. Weights take many crossings at small steps, or energies of all the data.
+# **To remember:** a cycle of large steps is a restart: it finds the modes, but does not weigh them. Weights take energies of all the data.
 #
 # ## Change it
 #
 # * In the visible cell of `tempering` set `hot=10.0` to `hot=1.0`: all swaps are accepted and nothing is gained. The walks stay near the corner, and the number shows ✗.
-# * In the visible cell of the modes set `-torch.logsumexp(log_terms(theta), -1)` to `-torch.logsumexp(log_terms(theta), -1) / 25`. A common slip is the weight $\tfrac1{25}$ of a mode in front of the logarithm. What it samples is not the mixture, but the mixture at the temperature 25: the share on the right falls to 0.38, and the black points show what it samples.
+# * In the visible cell of the modes set `-torch.logsumexp(log_terms(theta), -1)` to `-torch.logsumexp(log_terms(theta), -1) / 25`, a common slip: the weight $\tfrac1{25}$ of a mode stands in front of the logarithm. The walk then samples at the temperature 25, and the share on the right falls to 0.38.
 # * In the visible cell of the modes set `torch.where(means[:, 0] > 0, 9.0, 1.0)` to `torch.ones(25)`: by the density 40 per cent are on the right, and cycles come close to it, with 0.38.
 #
 # ## Exercises
@@ -374,7 +411,7 @@ check("freeze-long", excess, near(0.49, 0.03), kind="exact", digits=2)
 # ````{exercise}
 # :label: ex-cyclical-penalty
 #
-# ★★★ **Write it yourself.** With minibatches one has an estimate $\hat D = D + N(0, s^2)$ of $D = (1 - 1/T)(U(x) - U(y))$, with a known $s$.
+# ★★★ **Write it yourself.** With minibatches one has an estimate $\hat\Delta = \Delta + N(0, s^2)$ of $\Delta = (1 - 1/T)(U(x) - U(y))$, with a known $s$.
 #
 # ```python
 # def swaps(estimate, s, generator):
@@ -382,7 +419,7 @@ check("freeze-long", excess, near(0.49, 0.03), kind="exact", digits=2)
 #     ...
 # ```
 #
-# Show that a swap with the probability $\min(1, e^{\hat D - s^2/2})$ has on average $a(D)/a(-D) = e^D$, which is what detailed balance asks for. What share of the swaps is accepted at $D = 0$?
+# Show that a swap with the probability $\min(1, e^{\hat\Delta - s^2/2})$ has on average the acceptance $a(\Delta)$ with $a(\Delta)/a(-\Delta) = e^\Delta$, as detailed balance asks. What share of the swaps is accepted at $\Delta = 0$?
 # ````
 #
 # ````{solution} ex-cyclical-penalty
@@ -394,8 +431,8 @@ check("freeze-long", excess, near(0.49, 0.03), kind="exact", digits=2)
 #     return uniform < torch.exp(estimate - s**2 / 2)
 # ```
 #
-# $\hat D - s^2/2$ is $N(D - s^2/2, s^2)$, and the mean of $\min(1, e^z)$ over it is $a(D) = \Phi(D/s - s/2) + e^D\,\Phi(-D/s - s/2)$. Exchange $D$ and $-D$, and multiply by $e^D$: the two terms change places.
-# At $D = 0$ the share is $2\Phi(-s/2)$: 0.32 at $s = 2$, and $6\cdot10^{-7}$ at $s = 10$. This *penalty* is that of {cite:t}`ceperley1999`.
+# $\hat\Delta - s^2/2$ is $N(\Delta - s^2/2, s^2)$, and the mean of $\min(1, e^z)$ over it is $a(\Delta) = \Phi(\Delta/s - s/2) + e^\Delta\,\Phi(-\Delta/s - s/2)$. Exchange $\Delta$ and $-\Delta$, and multiply by $e^\Delta$: the two terms change places.
+# At $\Delta = 0$ the share is $2\Phi(-s/2)$: 0.32 at $s = 2$, and $6\cdot10^{-7}$ at $s = 10$. This *penalty* is that of {cite:t}`ceperley1999`.
 # Simulated with $s = 2$, $\ln\bigl(a(1)/a(-1)\bigr)$ is {c}`penalty`; it should be 1.
 # ````
 
