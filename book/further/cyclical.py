@@ -453,4 +453,4 @@ check("penalty", (up / down).log(), near(1, 0.015))
 # %% [markdown]
 # ## Further reading
 #
-# {cite:t}`zhang2020` introduce cycles for sampling; {cite:t}`huang2017` and {cite:t}`loshchilov2017` use the same wave in optimisation.
+# {cite:t}`zhang2020` introduce cycles for sampling; {cite:t}`huang2017` and {cite:t}`loshchilov2017` use the same wave in optimisation; {cite:t}`deng2020contour` flatten the barriers, and weight the samples back.
