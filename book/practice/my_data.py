@@ -20,13 +20,14 @@
 # | [a transformer, attention](#transformer-and-attention) | [a mask: segmentation](#segmentation-a-class-for-each-pixel) | [a time series, an autoregression](#time-series-and-autoregression) |
 # | [an embedding of categories](#embedding-of-categories) | [ordinal: ratings, grades](#ordinal-targets-ratings-and-grades) | [in mixed precision](#mixed-precision-bfloat16-and-autocast) |
 # | [keyword inputs, several inputs](#keyword-inputs-and-several-inputs) | [censored: survival times](#censored-targets-survival-times) | [on a GPU](#gpu-cuda-and-mps) |
-# | [missing values, NaN](#missing-values-and-nan) | [of a rare class: imbalance](#class-imbalance-and-class-weights) | |
-# | | [several outputs, with correlated noise](#multi-output-regression-with-correlated-noise) | |
+# | [missing values, NaN](#missing-values-and-nan) | [of a rare class: imbalance](#class-imbalance-and-class-weights) | [of groups: a hierarchy](#groups-a-hierarchy) |
+# | [augmented images](#augmented-images-from-a-dataloader) | [several outputs, with correlated noise](#multi-output-regression-with-correlated-noise) | |
+# | [in a NumPy file](#a-numpy-file-on-disk) | [counts, with an exposure](#counts-with-an-offset-or-exposure) | [a network with pretrained weights](#pretrained-weights-as-the-priors-mean) |
 # | | [of unseen groups: a mixture](#mixture-groups-that-nobody-saw) | |
 # | | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | |
 #
-# The data are made up and tiny, so that every block runs in a second or two on a CPU; the runs are long enough to show the result that is printed, and too short for a paper.
-# Counts, shares and angles need no block: any of `torch.distributions` is a likelihood in one line, such as `Poisson(rate).log_prob(y)` or `NegativeBinomial(total, logits=...)`.
+# The data are made up and tiny, so that every block runs in a second or two on a CPU. The runs of `nuts` show their $\hat R$; those of networks are long enough for the result that is printed, and too short for a paper.
+# Shares and angles need no block: any of `torch.distributions` is a likelihood in one line.
 # How to check a run is on {doc}`/book/practice/tuning`.
 
 # %% tags=["hide-input"]
@@ -43,18 +44,21 @@ from torch import nn
 from torch.distributions import HalfNormal, Normal, constraints
 
 from sgmc import NUTS, SGHMC, NamedPosterior, NetworkPosterior, sample
+from sgmc.diagnostics import split_r_hat
 from sgmc.posteriors import Gaussian, Likelihood
-from sgmc.tuning import adapt, default_kernel, find_mode
+from sgmc.tuning import adapt
 
 torch.set_default_dtype(torch.float64)  # double precision: no rounding to think of
 generator = torch.Generator().manual_seed(0)
 tokens = torch.randint(10, (200, 6), generator=generator)  # of three blocks below
 
 
-def nuts(posterior):  # small models with one mode, all the data
-    mode = find_mode(posterior, posterior.initial_position(20, generator, 0.5))
-    kernel = NUTS(0.5, mass=default_kernel(posterior, mode[:1]).mass)
-    return sample(kernel, posterior, mode, 20, warm_up=5, progress=False)
+def nuts(posterior, **settings):  # models of plain functions, all the data
+    start = posterior.initial_position(10, generator, 0.5)
+    kernel, start = adapt(NUTS(0.1), posterior, start, 40, progress=False, **settings)
+    draws = sample(kernel, posterior, start, 50, progress=False)
+    print("R̂ at most 1.01:", bool(split_r_hat(draws.samples).max() <= 1.01))
+    return draws
 
 
 def sghmc(posterior, learning_rate, chains=2):  # networks, minibatches
@@ -356,9 +360,8 @@ from sgmc.posteriors import LogisticRegression
 x = torch.cat([torch.randn(1_000, 1, generator=generator), torch.ones(1_000, 1)], 1)
 rare = torch.bernoulli(torch.sigmoid(2 * x[:, 0] - 4), generator=generator)  # yours
 logistic = LogisticRegression(x, rare, prior_variance=25.0)
-mode = find_mode(logistic, torch.zeros(20, 2))
-kernel = NUTS(0.5, mass=default_kernel(logistic, mode[:1]).mass)
-draws = sample(kernel, logistic, mode, 20, warm_up=5, progress=False)
+kernel, start = adapt(NUTS(0.1), logistic, torch.zeros(10, 2), 40, progress=False)
+draws = sample(kernel, logistic, start, 50, progress=False)
 chance = torch.sigmoid(draws.samples @ x.T).mean((0, 1))
 for limit in (1 / 2, 1 / 11):
     found = rare[chance > limit].sum() / rare.sum()
@@ -471,8 +474,12 @@ class Varying(Likelihood):
 x = torch.randn(300, 2, generator=generator)
 y = x[:, 0] + torch.exp(0.5 * x[:, 1]) * torch.randn(300, generator=generator)  # yours
 noisy = NetworkPosterior(nn.Linear(2, 2), x, y, likelihood=Varying())
-slope = noisy.named(nuts(noisy).samples)["weight"][..., 1, 1]
+samples = nuts(noisy).samples.flatten(0, 1)
+slope = noisy.named(samples)["weight"][:, 1, 1]
 print(f"slope of the log noise: {slope.mean():.1f} ± {slope.std():.2f}; true: 0.5")
+mean, log_noise = noisy.predict(samples, torch.tensor([[0.0, 1.0]])).unbind(-1)
+aleatoric, epistemic = (2 * log_noise).exp().mean(), mean.var()
+print(f"at x = (0, 1): aleatoric {aleatoric:.1f}, epistemic {epistemic:.2f}")
 
 # %% tags=["hide-input"]
 check(
@@ -509,11 +516,7 @@ def log_likelihood(p, x, y):
 shapes = {"z": (6,), "local": (6,), "all": ()}
 supports = {"local": constraints.positive, "all": constraints.positive}
 sparse = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
-start = sparse.initial_position(20, generator, radius=0.5)
-kernel, place = adapt(NUTS(0.1, max_depth=4), sparse, start, 25, progress=False)
-p = sparse.named(
-    sample(kernel, sparse, place, 25, progress=False).samples.flatten(0, 1)
-)
+p = sparse.named(nuts(sparse, target_acceptance=0.95).samples.flatten(0, 1))
 b = (p["z"] * p["local"] * p["all"][:, None]).mean(0)
 print("coefficients:", [f"{mean:.1f}" for mean in b])
 
@@ -563,6 +566,196 @@ check(
     because="a sum over a grid; the standard deviation is 0.03, of 400 samples",
     says="Time series: the mean of phi, less the exact one",
 )
+
+# %% [markdown]
+# (my-counts)=
+# ## Counts, with an offset or exposure
+#
+# ```{index} ! Poisson regression, ! offset, ! exposure, ! count data, ! negative binomial
+# ```
+#
+# Counts that were collected over unequal times, areas or populations have the rate exposure × $e^{x^\top b}$.
+# The logarithm of the exposure is the *offset*: a term without a coefficient, and a column of the data.
+# If the counts scatter more than a Poisson distribution allows, replace it by the negative binomial with one more parameter.
+
+# %%
+from torch.distributions import Poisson
+
+x = torch.cat([torch.ones(200, 1), torch.randn(200, 1, generator=generator)], 1)
+exposure = 0.5 + 4 * torch.rand(200, generator=generator)  # yours: years, say
+rate = exposure * torch.exp(x @ torch.tensor([0.5, -0.7]))
+counts = torch.poisson(rate, generator=generator)
+
+
+def log_prior(p):
+    return Normal(0, 2).log_prob(p["b"]).sum()
+
+
+def log_likelihood(p, x, exposure, counts):
+    logarithm = exposure.log() + x @ p["b"]
+    return Poisson(logarithm.exp()).log_prob(counts)  # or, with a positive p["size"]:
+    # NegativeBinomial(p["size"], logits=logarithm - p["size"].log()).log_prob(counts)
+
+
+data = x, exposure, counts
+poisson = NamedPosterior({"b": (2,)}, log_prior, log_likelihood, data)
+b = poisson.named(nuts(poisson).samples.flatten(0, 1))["b"]
+print("coefficients:", [f"{mean:.1f}" for mean in b.mean(0)], "true: 0.5, -0.7")
+
+# %% tags=["hide-input"]
+bins = torch.linspace(-0.3, 0.3, 201)
+plane = torch.cartesian_prod(0.5 + bins, -0.7 + bins)
+weights = torch.softmax(-poisson.energy(plane), 0)
+check(
+    "counts",
+    ((weights @ plane - b.mean(0)) / b.std(0)).abs().max(),
+    at_most(0.25),
+    because="the sum over a grid, and 500 samples",
+    says="Counts: means less exact ones, in standard deviations",
+)
+
+# %% [markdown]
+# (my-groups)=
+# ## Groups: a hierarchy
+#
+# ```{index} ! hierarchical model, ! random effects, ! mixed effects, ! multilevel model, ! groups
+# ```
+#
+# Each group has its own mean, and the means are alike. Write them *non-centred*, as deviations $z_j \sim N(0, 1)$, and give each row the number of its group; that takes minibatches, too.
+# With hundreds of rows a group the *centred* form is better: $N(\mu, \tau)$ as the prior of `p["effect"]`, and `p["effect"][group]` as the mean.
+
+# %%
+group = torch.arange(120) % 12  # yours: 0, 1, ... of each row
+y = 1 + torch.linspace(-1, 1, 12)[group] + torch.randn(120, generator=generator)
+
+
+def log_prior(p):
+    top = Normal(0, 3).log_prob(p["mu"]) + HalfNormal(2).log_prob(p["tau"])
+    return top + Normal(0, 1).log_prob(p["z"]).sum()
+
+
+def log_likelihood(p, group, y):
+    effect = p["mu"] + p["tau"] * p["z"]  # of each group
+    return Normal(effect[group], 1.0).log_prob(y)
+
+
+shapes, supports = {"mu": (), "tau": (), "z": (12,)}, {"tau": constraints.positive}
+groups = NamedPosterior(shapes, log_prior, log_likelihood, (group, y), supports)
+p = groups.named(nuts(groups).samples.flatten(0, 1))
+effect = (p["mu"][:, None] + p["tau"][:, None] * p["z"]).mean(0)
+print(
+    f"spread {p['tau'].mean():.1f}; group 0: {effect[0]:.1f}, its rows {y[::12].mean():.1f}"
+)
+
+# %% tags=["hide-input"]
+tau = torch.linspace(0.01, 3, 600)
+width = tau**2 + 0.1  # variance of a group's average of ten rows, given μ and τ
+sums = torch.stack([y[group == j].mean() for j in range(12)])
+precision = 12 / width + 1 / 9  # of μ, with its prior N(0, 3²)
+centre = sums.sum() / width / precision
+log_density = HalfNormal(2).log_prob(tau) - 6 * width.log() - precision.log() / 2
+log_density += (centre**2 * precision - sums.square().sum() / width) / 2
+weights = torch.softmax(log_density, 0)
+check(
+    "spread",
+    (p["tau"].mean() - weights @ tau) / p["tau"].std(),
+    near(0, 0.25),
+    because="a sum over a grid, and 500 samples",
+    says="Groups: the mean spread less the exact one, in standard deviations",
+)
+
+# %% [markdown]
+# (my-numpy-file)=
+# ## A NumPy file on disk
+#
+# ```{index} ! memory-mapped NumPy file, ! array is not writable
+# ```
+#
+# `mmap_mode="r"` reads only the rows of a minibatch. PyTorch warns that "the given NumPy array is not writable"; nothing here writes to it, so silence that.
+# A table in another format is written once, by `to_disk` ({ref}`my-data-on-disk`).
+
+# %%
+import tempfile
+import warnings
+
+import numpy as np
+
+folder = tempfile.TemporaryDirectory()
+np.save(f"{folder.name}/x.npy", torch.randn(1_000, 2, generator=generator).numpy())
+warnings.filterwarnings("ignore", message=".*not writable")
+x = torch.from_numpy(np.load(f"{folder.name}/x.npy", mmap_mode="r"))  # yours
+on_disk = NetworkPosterior(nn.Linear(2, 1), x, x[:, 0] - x[:, 1], batch_size=50)
+print(
+    "mean weights:", sghmc(on_disk, 0.1).samples.mean((0, 1)).round(decimals=1).tolist()
+)
+
+# %% [markdown]
+# (my-augmented-images)=
+# ## Augmented images from a DataLoader
+#
+# ```{index} ! augmented images
+# ```
+#
+# Copies counted as examples make the posterior too narrow, so average the logits over the copies of an image: go through the loader a few times, without shuffling, and wrap the module.
+
+# %%
+from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+
+def noisy_images(batch):  # yours
+    images, kinds = default_collate(batch)
+    return images + 0.1 * torch.randn(images.shape, generator=generator), kinds
+
+
+class Averaged(nn.Module):
+    """A network's logits, averaged over the copies (examples, copies, ...)."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, copies):
+        logits = self.network(copies.flatten(0, 1))
+        return logits.unflatten(0, copies.shape[:2]).mean(1)
+
+
+bright = (images.mean((1, 2, 3)) > 0).long()
+small = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
+loader = DataLoader(TensorDataset(images, bright), 20, collate_fn=noisy_images)
+copies = torch.stack([torch.cat([batch for batch, _ in loader]) for _ in range(4)], 1)
+augmented = NetworkPosterior(Averaged(small), copies, bright, batch_size=20)
+chances = predict(augmented, sghmc(augmented, 0.1), images[:, None])
+print(f"errors with augmentation: {(chances.argmax(1) != bright).double().mean():.0%}")
+
+# %% [markdown]
+# (my-pretrained-weights)=
+# ## Pretrained weights as the prior's mean
+#
+# The package's priors have the mean zero, so sample how far the weights are from the trained ones; the chains start at zero, which is there.
+
+
+# %%
+class Around(nn.Module):
+    """A network as a function of how far its weights are from the trained ones."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network.requires_grad_(False)
+        zeros = [torch.zeros_like(w) for w in network.parameters()]
+        self.moved = nn.ParameterList(zeros)
+
+    def forward(self, x):
+        named = self.network.named_parameters()
+        weights = {k: w + m for (k, w), m in zip(named, self.moved, strict=True)}
+        return torch.func.functional_call(self.network, weights, (x,))
+
+
+near_it = NetworkPosterior(
+    Around(small), images, bright, prior_variance=0.01, batch_size=20
+)
+kernel = SGHMC.from_learning_rate(0.1 / len(images), 0.1, num_steps=10)
+draws = sample(kernel, near_it, torch.zeros(4, near_it.dim), 10, progress=False)
+print(f"weights moved by {draws.samples[-1].std():.2f}; the prior allows 0.10")
 
 # %% [markdown]
 # ## Mixed precision, bfloat16 and autocast

@@ -22,7 +22,8 @@
 # | --- | --- |
 # | a model in PyTorch, and data in memory | [from start to verdict](#from-start-to-verdict) |
 # | a log density without data | [my log density](#my-log-density) |
-# | a program in Pyro; groups | [Pyro, and hierarchies centred or not](#a-pyro-program-and-a-hierarchy-centred-or-not) |
+# | a program in Pyro | [Pyro, and hierarchies centred or not](#a-pyro-program-and-a-hierarchy-centred-or-not) |
+# | groups; counts with an offset | {ref}`a hierarchy of plain functions <my-groups>`, {ref}`counts <my-counts>` |
 # | a model in NumPyro, PyMC or Stan | [keep it there](#a-model-in-numpyro-pymc-or-stan) |
 # | a parameter with a border, or several that depend on each other | [constraints](#constraints-and-maps-of-your-own) |
 # | discrete variables, or one for each example | [sum or integrate](#discrete-and-local-variables) |
@@ -50,7 +51,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # %%
 import arviz
 import torch
-from torch.distributions import HalfNormal, Normal, constraints
+from torch.distributions import Binomial, HalfNormal, Normal, StudentT, constraints
 
 from sgmc import NUTS, NamedPosterior, sample
 from sgmc.tuning import adapt
@@ -98,8 +99,8 @@ check(
 )
 
 # %% [markdown]
-# The verdict is the last line: $\hat R$, which compares the chains, is at most 1.01, and the effective sample size above 400.
-# If one is False, take more samples.
+# The verdict is the last line: $\hat R$ is at most 1.01, so that all chains together are at most one per cent wider than each of them, and the effective sample size is above 400.
+# If one is False, take more samples; if that does not help, see {ref}`chains-disagree`.
 # NUTS corrects the errors of its step, so chains that agree are the check it needs ({doc}`/book/practice/tuning`).
 # The functions run for all chains at once, by `torch.func.vmap`: no random numbers in them, and `torch.where` in place of `if`.
 # A support must not be wider than the prior: $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, because a sampler that sees only gradients does not notice that it has left.
@@ -111,8 +112,6 @@ check(
 # Here the chance that an insect dies depends on the dose, and what is wanted is that chance at the dose 1.5, with a credible interval.
 
 # %%
-from torch.distributions import Binomial
-
 from sgmc.potentials import Potential
 
 dose = torch.linspace(-3, 3, 7)
@@ -315,7 +314,7 @@ check(
 #
 # `to_disk` writes what a `DataLoader` yields once, and from then on only the examples of a minibatch are read; `from_disk(folder)` opens it again.
 # It rejects a weighted sampler and augmentation, because each example must come once.
-# Your own NumPy file needs no copy: `torch.from_numpy(numpy.load("x.npy", mmap_mode="r"))`.
+# Your own NumPy file needs no copy: {ref}`three lines <my-numpy-file>`.
 # `tune` chooses step, friction and noise estimate; give it all the data, because curvature and noise grow with their number.
 
 # %%
@@ -346,7 +345,7 @@ check(
 )
 
 # %% [markdown]
-# SGHMC has no correction step, so its check is half the step; here its standard deviations differ from those of NUTS by at most {c}`widths` per cent.
+# SGHMC has no correction step, so its check is half the step: printed whole, it says which change of a standard deviation 25 samples would show, about 30 %. Here its standard deviations differ from those of NUTS by at most {c}`widths` per cent.
 # HMC and NUTS correct by the energy, which another minibatch changes, so they are not run on minibatches: they take all the data, and of a Pyro program `program.full()`.
 # From $10^5$ rows on `control_variates(minibatches, mode[0])` (`sgmc.models`) makes the gradients less noisy ({doc}`/book/practice/step_cost`).
 #
@@ -377,10 +376,8 @@ print(measured.quantile(torch.tensor([0.05, 0.95]), 0).round(decimals=1).tolist(
 # Sample without `collect` for it; a Pyro program needs a plate with `subsample_size`, or counts as one example.
 # Names of dimensions are `to_arviz(dims={"b": ["column"]}, coords={"column": ["age", "dose"]})`.
 
+
 # %%
-from torch.distributions import StudentT
-
-
 def heavy_tails(p, x, y):
     return StudentT(3, p["a"] + x @ p["b"], p["s"]).log_prob(y)
 
@@ -394,19 +391,9 @@ print(arviz.compare(data_of)["rank"].to_dict())
 # ## New data arrive
 #
 # Sample again with all the data, from where the chains are: that takes a short warm-up.
-# A kernel that `tune` made belongs to its number of examples, so tune again at the last samples.
+# A kernel that `tune` made belongs to its number of examples, so tune again at the last samples: `tune(posterior_of_all, draws.samples[-1])`.
 # To use the old posterior as a prior, as a Gaussian with its mean and covariance, is right only as far as it is one.
-
-# %%
-x2 = torch.randn(500, 2, generator=generator)
-y2 = 1 + x2 @ torch.tensor([2.0, -1.0]) + 0.5 * torch.randn(500, generator=generator)
-more = NamedPosterior(*model, (torch.cat([x, x2]), torch.cat([y, y2])), supports)
-kernel2, place2 = tune(more, draws.samples[-1])
-updated = sample(kernel2, more, place2, 50, warm_up=10)
-shrunk = updated.samples.flatten(0, 1).std(0) / draws.samples.flatten(0, 1).std(0)
-print("standard deviations, new over old:", shrunk.round(decimals=1).tolist())
-
-# %% [markdown]
+#
 # (save-samples-and-go-on)=
 # ## Save, resume, extend
 #
@@ -426,8 +413,7 @@ first = sample(kernel, minibatches, place, 20, checkpoint=saved)
 longer = sample(kernel, minibatches, place, 40, checkpoint=saved)  # 20 more
 longer.save(f"{folder.name}/samples.pt")
 again = Draws.load(f"{folder.name}/samples.pt")
-second = sample(kernel, minibatches, place, 40, seed=1)
-print(Draws.pool([again, second]).samples.shape)  # the chains of two runs
+print(again.samples.shape)
 
 # %% tags=["hide-input"]
 check(
@@ -441,7 +427,7 @@ check(
 folder.cleanup()
 
 # %% [markdown]
-# A file of `Draws` holds samples, statistics, kernel and seed; reading it runs no code.
+# A file of `Draws` holds samples, statistics, kernel and seed; reading it runs no code. `Draws.pool` joins the chains of runs with different seeds.
 # Samples that fill the memory are thinned while they are drawn, `thinning=10`, or only what you need of them is kept: `collect=lambda position: ...`, such as predictions.
 #
 # ## Further reading

@@ -432,35 +432,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # ```
 #
 # Augmented copies counted as examples make the posterior too narrow.
-# A network that averages over the copies of an image has a posterior {cite:p}`nabarro2022`: go through the loader a few times, without shuffling, and wrap the module.
-
-# %%
-from torch.utils.data import DataLoader, TensorDataset, default_collate
-
-
-def noisy(batch):  # yours
-    images, classes = default_collate(batch)
-    return images + 0.1 * torch.randn(images.shape), classes
-
-
-loader = DataLoader(TensorDataset(x, y), batch_size=500, collate_fn=noisy)
-copies = torch.stack([torch.cat([a for a, _ in loader]) for _ in range(4)], 1)
-
-
-class Averaged(torch.nn.Module):
-    """A network's logits, averaged over the copies (examples, copies, ...)."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, copies):
-        logits = self.network(copies.flatten(0, 1))
-        return logits.unflatten(0, copies.shape[:2]).mean(1)
-
-
-augmented = NetworkPosterior(Averaged(network), copies, y, batch_size=100)
-print(augmented.predict(members[:1], x_test[:, None]).shape)
+# A network that averages over the copies of an image has a posterior {cite:p}`nabarro2022`: go through the loader a few times, without shuffling, and wrap the module ({ref}`the lines <my-augmented-images>`).
 
 # %% [markdown]
 # ## Several inputs and keyword inputs
@@ -476,33 +448,7 @@ print(augmented.predict(members[:1], x_test[:, None]).shape)
 #
 # *As the start.* `torch.nn.utils.parameters_to_vector(network.parameters()).expand(4, -1)` starts four chains at the trained weights, if none are frozen.
 #
-# *As the prior's mean.* The package's priors have the mean zero, so sample how far the weights are from the trained ones:
-
-
-# %%
-from torch.func import functional_call
-
-
-class Around(torch.nn.Module):
-    """A network as a function of how far its weights are from the trained ones."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network.requires_grad_(False)
-        zeros = [torch.zeros_like(w) for w in network.parameters()]
-        self.moved = torch.nn.ParameterList(zeros)
-
-    def forward(self, x):
-        named = self.network.named_parameters()
-        weights = {k: w + m for (k, w), m in zip(named, self.moved, strict=True)}
-        return functional_call(self.network, weights, (x,))
-
-
-near = NetworkPosterior(Around(network), x, y, prior_variance=0.01, batch_size=100)
-draws = sample(
-    SGHMC.from_learning_rate(rate / 2, 0.1), near, torch.zeros(4, near.dim), 9
-)
-print(scores(near.predict(draws.samples[-1], x_test).mean(0), y_test))
+# *As the prior's mean.* The package's priors have the mean zero, so sample how far the weights are from the trained ones: {ref}`ten lines <my-pretrained-weights>`.
 
 # %% [markdown]
 # ## Two kinds of uncertainty
@@ -520,33 +466,8 @@ epistemic = entropy - aleatoric
 print(f"{float(aleatoric.mean()):.2f} + {float(epistemic.mean()):.2f} nats")
 
 # %% [markdown]
-# *Numbers.* Give the network two outputs, a mean and a log standard deviation: the average variance is aleatoric, the variance of the means epistemic.
+# *Numbers.* Give the network two outputs, a mean and a log standard deviation: the average variance is aleatoric, the variance of the means epistemic ({ref}`ten lines <my-varying-noise>`).
 # For one unknown noise let the second output be a bias alone.
-
-# %%
-from sgmc.posteriors import Likelihood
-
-
-class MeanAndScale(Likelihood):
-    def log_density(self, outputs, targets):
-        mean, log_std = outputs.unbind(-1)
-        return -(((targets - mean) / log_std.exp()) ** 2) / 2 - log_std
-
-
-line = torch.linspace(-1, 1, 200)[:, None]
-noise = (0.2 + line[:, 0].abs()) * torch.randn(200)
-two = torch.nn.Sequential(
-    torch.nn.Linear(1, 20), torch.nn.Tanh(), torch.nn.Linear(20, 2)
-)
-varying = NetworkPosterior(two, line, line[:, 0] + noise, likelihood=MeanAndScale())
-begin = varying.initial_position(4, torch.Generator().manual_seed(0))
-draws = sample(SGHMC(0.01, 2.0, num_steps=20), varying, begin, 100, warm_up=50)
-mean, log_std = varying.predict(draws.samples.flatten(0, 1), line[[0, 100]]).unbind(-1)
-for name, value in {
-    "aleatoric": (2 * log_std).exp().mean(0),
-    "epistemic": mean.var(0),
-}.items():
-    print(name, "variance at -1 and 0: {:.2f}, {:.3f}".format(*value))
 
 # %% [markdown]
 # (how-many-to-keep)=

@@ -19,6 +19,7 @@
 #
 # **On data that fit into memory, minibatches alone save nothing**: an independent sample reads the data about once, however small the minibatches are.
 # Less noise saves, by {doc}`control variates </book/further/control_variates>`, and so do many chains in one call.
+# {doc}`/book/practice/tuning` counts the gradients that `tune` and a run take for your number of examples and batch.
 # All times below are of one core of a CPU: **no time on a GPU was measured**, although some long runs of *Studies* were made on one.
 
 # %% tags=["hide-input"]

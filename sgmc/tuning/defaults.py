@@ -209,10 +209,10 @@ def tune(
     Twice, twenty chains make ten draws with a quarter of the step, and
     :func:`default_kernel` averages curvature and noise over where they are. Each chain
     takes about 160/ε gradients of minibatches, ε being the step size at the mode: 320
-    where they are quiet, 80ν where the noise is ν times the curvature. Up to 200
-    coordinates and beyond ν = 100 it takes 320 gradients of all the data instead. A
-    warning announces more than 200,000. Ctrl-C stops it after its present draw, a
-    second one at once.
+    where they are quiet, 80ν where the noise is ν times the curvature, which in a model
+    that fits are 80 passes over the data. Up to 200 coordinates and beyond ν = 100 it
+    takes 320 gradients of all the data instead. A warning announces more than 200,000.
+    Ctrl-C stops it after its present draw, a second one at once.
 
     Args:
         potential: the target, with its minibatches.

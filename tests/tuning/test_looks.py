@@ -267,3 +267,18 @@ def test_a_verdict_word_for_word(monkeypatch):
         (1.01 * limit, "half the step changes"),
     ):
         assert verdict([5 * z, 0], [1.0, 1], [0.1, 0.1]).startswith(told)
+
+
+def test_what_a_default_run_would_see_is_what_the_docstring_says():
+    """About 30 % with 25 samples and 15 % with 100, of twenty chains and five
+    coordinates.
+    """
+    target = NoisyGradient(Gaussian.standard(5, DOUBLE), 40.0)
+    kernel = default_kernel(target, torch.zeros(1, 5, dtype=DOUBLE))
+    numbers = torch.Generator().manual_seed(0)
+    start = torch.randn(20, 5, generator=numbers, dtype=DOUBLE)
+    for number, percent in ((25, 30), (100, 15)):
+        verdict = half_step(kernel, target, start, number, warm_up=10).verdict
+        seen = float(verdict.rpartition("by ")[2].partition("%")[0])
+        assert seen == pytest.approx(percent, rel=0.2)
+        assert f"{percent} % with {number}" in " ".join(half_step.__doc__.split())
