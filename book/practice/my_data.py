@@ -9,7 +9,7 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 35 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 35 minutes · Running: about 30 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours.
@@ -26,7 +26,7 @@
 # | | [of unseen groups: a mixture](#mixture-groups-that-nobody-saw) | |
 # | | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | |
 #
-# The data are made up and tiny, so that every block runs in a second or two on a CPU. The runs of `nuts` show their $\hat R$; those of networks are long enough for the result that is printed, and too short for a paper.
+# The data are made up and tiny, so that every block runs in a second or two on a CPU. The runs of `nuts` show their $\hat R$ ({doc}`/book/practice/tuning` has the bound); those of networks are long enough for the result that is printed, and too short for a paper.
 # Shares and angles need no block: any of `torch.distributions` is a likelihood in one line.
 # How to check a run is on {doc}`/book/practice/tuning`.
 
@@ -53,10 +53,10 @@ generator = torch.Generator().manual_seed(0)
 tokens = torch.randint(10, (200, 6), generator=generator)  # of three blocks below
 
 
-def nuts(posterior, **settings):  # models of plain functions, all the data
+def nuts(posterior):  # models of plain functions, all the data
     start = posterior.initial_position(10, generator, 0.5)
-    kernel, start = adapt(NUTS(0.1), posterior, start, 40, progress=False, **settings)
-    draws = sample(kernel, posterior, start, 50, progress=False)
+    kernel, start = adapt(NUTS(0.1), posterior, start, 40, progress=False)
+    draws = sample(kernel, posterior, start, 100, progress=False)
     print("R̂ at most 1.01:", bool(split_r_hat(draws.samples).max() <= 1.01))
     return draws
 
@@ -516,7 +516,11 @@ def log_likelihood(p, x, y):
 shapes = {"z": (6,), "local": (6,), "all": ()}
 supports = {"local": constraints.positive, "all": constraints.positive}
 sparse = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
-p = sparse.named(nuts(sparse, target_acceptance=0.95).samples.flatten(0, 1))
+start = sparse.initial_position(20, generator, radius=0.5)
+kernel, place = adapt(NUTS(0.1, max_depth=4), sparse, start, 25, progress=False)
+p = sparse.named(
+    sample(kernel, sparse, place, 25, progress=False).samples.flatten(0, 1)
+)
 b = (p["z"] * p["local"] * p["all"][:, None]).mean(0)
 print("coefficients:", [f"{mean:.1f}" for mean in b])
 
@@ -610,7 +614,7 @@ check(
     "counts",
     ((weights @ plane - b.mean(0)) / b.std(0)).abs().max(),
     at_most(0.25),
-    because="the sum over a grid, and 500 samples",
+    because="the sum over a grid, and 1,000 samples",
     says="Counts: means less exact ones, in standard deviations",
 )
 
@@ -660,7 +664,7 @@ check(
     "spread",
     (p["tau"].mean() - weights @ tau) / p["tau"].std(),
     near(0, 0.25),
-    because="a sum over a grid, and 500 samples",
+    because="a sum over a grid, and 1,000 samples",
     says="Groups: the mean spread less the exact one, in standard deviations",
 )
 

@@ -158,7 +158,7 @@ for size, batch in ((1_000, 100), (10_000, 500), (1_000, 20), (10_000, 100)):
     lengths = (steps, 3 * 110 * steps, 410 * steps)
     numbers = (size, batch, small, whole, *lengths)
     rows.append([f"{number:,}" for number in numbers])
-heads = ["$N$", "$n$", "`tune`", "of all the data", "a sample"]
+heads = ["$N$", "$n$", "`tune`", "`tune`, all data", "a sample"]
 show_table([*heads, "`half_step` above", "`sample` above"], rows)
 small, _, steps = tuned(10_000, 500)
 check("eighty", small / 20, near(80, 8), kind="exact", digits=2, because="160/ε")
