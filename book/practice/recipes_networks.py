@@ -9,7 +9,7 @@
 # # Recipes: networks
 #
 # ```{div} page-head
-# Level: first course · Reading: about 27 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 23 minutes · Running: about 20 seconds
 # ```
 #
 # You have a `torch.nn.Module`; how far can its predictions be trusted?

@@ -9,7 +9,7 @@
 # # When it goes wrong
 #
 # ```{div} page-head
-# Level: first course · Reading: about 24 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 23 minutes · Running: about 20 seconds
 # ```
 #
 # Each section says why, which line to change, and how to check that it helped.
