@@ -647,9 +647,8 @@ shapes, supports = {"mu": (), "tau": (), "z": (12,)}, {"tau": constraints.positi
 groups = NamedPosterior(shapes, log_prior, log_likelihood, (group, y), supports)
 p = groups.named(nuts(groups).samples.flatten(0, 1))
 effect = (p["mu"][:, None] + p["tau"][:, None] * p["z"]).mean(0)
-print(
-    f"spread {p['tau'].mean():.1f}; group 0: {effect[0]:.1f}, its rows {y[::12].mean():.1f}"
-)
+rows = y[group == 0].mean()
+print(f"spread {p['tau'].mean():.1f}; group 0: {effect[0]:.1f}, its rows {rows:.1f}")
 
 # %% tags=["hide-input"]
 tau = torch.linspace(0.01, 3, 600)
