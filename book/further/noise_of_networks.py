@@ -371,7 +371,7 @@ check("clipped", 100 * seeds(both[0], "clipped").mean(), kind="stored", digits=2
 
 # %% [markdown]
 # A star marks what Holm's procedure decides at 0.05 with the larger $p$-value of the paired and Welch's t-test; the last row was not asked.
-# The temperature of $W_1$ comes nearer to 1, by {c}`first`, and that of $W_2$ by {c}`second`. The second interval ends close to zero: the stricter rule in {doc}`/book/appendix/sources`, a third of 0.05 for each question, leaves $W_2$ open.
+# The temperature of $W_1$ comes nearer to 1, by {c}`first`, and that of $W_2$ by {c}`second`. The second interval ends close to zero.
 # Both stay above 1: the squares are not multiplied by $1 - \tfrac12\alpha$, and {c}`clipped` per cent of the coordinates' steps were clipped, which heats.
 # The log loss of the average is worse all the same, by {c}`loss`, although that of the last network is better.
 # So a better temperature is no better prediction; a likely reason is that the hotter chain averages networks that differ more. The temperature says only which distribution is sampled: it is a test that a sampler of the posterior has to pass.
