@@ -310,7 +310,7 @@ stored("samples", enough[1] - enough[0], near(0, 0), says="A fit's samples less 
 
 
 def as_published(accuracies, published):
-    """Count the numbers that a new run of ours would come as near to, 19 times of 20."""
+    """Count the numbers that lie where 95 % of new runs of ours would."""
     within = stats.t.ppf(0.975, len(accuracies) - 1) * (1 + 1 / len(accuracies)) ** 0.5
     off = np.abs(accuracies.mean(0) - published)
     return int((off <= within * accuracies.std(0, ddof=1)).sum())
