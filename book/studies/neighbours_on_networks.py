@@ -37,7 +37,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # %% [markdown]
 # Somebody can pay for one training of a network, 60 epochs, and wants probabilities. Twenty methods offer them: samplers, ensembles, dropout, SWAG, Laplace, Bayes by Backprop ({doc}`/book/further/neighbours` says what each does). Which of them is worth it?
 #
-# **For errors and log loss: an ensemble of five short trainings ({c}`ensemble` points of error against one network). For letters: Bayes by Backprop ({c}`backprop` points of area), at the price of more errors. Samplers at $T = 1$ gain nothing in error or log loss that five seeds decide: SGHMC is behind in log loss ({c}`sghmc-loss`), and with cycles it is open, {c}`cycles-loss`, but better calibrated.**
+# **For errors and log loss: an ensemble of five short trainings ({c}`ensemble` points of error against one network). For letters: Bayes by Backprop ({c}`backprop` hundredths of the area under the ROC curve), at the price of more errors. Samplers at $T = 1$ gain nothing in error or log loss that five seeds decide: SGHMC is behind in log loss ({c}`sghmc-loss`), and with cycles it is open, {c}`cycles-loss`, but better calibrated.**
 # {numref}`fig-twenty` shows errors and letters at once.
 
 # %%
@@ -148,7 +148,7 @@ check("gain", five / one, near(0.51, 0.03), digits=2)
 #
 # ## The table
 #
-# Each column is a family of nineteen comparisons with one network of SGD with momentum, at a constant rate for the same 60 epochs; the rule that decides is that of {doc}`/book/studies/mnist`.
+# Each column is a family of nineteen comparisons with one network of SGD with momentum, at a constant rate for the same 60 epochs; the rule that decides is that of {doc}`/book/studies/mnist`. Differences in letters and calibration are in hundredths.
 
 # %% tags=["hide-input"]
 PASSES = {"ensemble, adversarial": "120", "ensemble, five times the budget": "300"}
@@ -222,7 +222,7 @@ check("five-times", family({"": (five, plain)})[""], DECIDED, kind="stored")
 # * **Ensembles are ahead in error and log loss, dropout in log loss.** The plain ensemble takes no more seconds than the one network: {c}`ensemble-loss` in log loss. Dropout has {c}`dropout`, for twice the seconds; its error, {c}`dropout-error`, is open. Five times the budget lowers the ensemble's error further: the difference is {c}`five-times`.
 # * **Letters: {c}`letters` methods are decidedly ahead**, the three ensembles, dropout, Laplace and Bayes by Backprop, which has the largest area and errs on {c}`backprop-error` points more. The samplers' areas are larger, too, but open.
 # * **Samplers at $T = 1$ without cycles are behind in log loss.** In error SGHMC's difference, {c}`sghmc`, is open among nineteen ({c}`sghmc.seeds` seeds would decide a quarter of a point). With 850 epochs SGHMC, tuned again, errs on 1.74 % on this network ({doc}`/book/appendix/sources`): 60 epochs are short for a chain.
-# * **With cycles** its calibration error less that of one network is {c}`calibrated` points, and nothing else of it is decided.
+# * **With cycles** its calibration error less that of one network is {c}`calibrated` hundredths, and nothing else of it is decided.
 # * **What walks along one path gains little**: the intervals of SWAG, the path average and constant SGD end within {c}`paths` points of error.
 #
 # **To remember:** at the price of one training, train five times as short and average.

@@ -305,13 +305,13 @@ check(
 )
 
 # %% [markdown]
-# * **The published numbers come out again on digits**, run and scored as there; the ranges are those of its own three runs of each setting. On clothes, one run read off a figure, ours are within two points.
+# * **The published numbers come out again on digits**, run and scored as there; the ranges are those of its own three runs of each setting. On clothes, where one run was read off a figure, ours are within two points.
 # * **The report's order, SGHMC first, holds in its own runs** against SGD and SGLD on digits and both optimisers on clothes; the rest is open. By the most probable class three of six are decided.
 # * **The noise does not decide the error.** From a small start the cold chain predicts *better* than the posterior, {c}`small`, a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs point the other way and are open.
 # * **The start matters more.** SGD forgets a free weight's start by the factor $(1 - \eta)^{85{,}000} = 0.43$, so it ends with almost half of Pyro's random numbers in it, and errs on {c}`sgd-start` points more than from a small start. Momentum's lead on SGD shrinks from {c}`lead-uniform` points to {c}`lead-small`.
 # * **On fair terms momentum is ahead of SGHMC on digits** ({c}`momentum-digits`) **and SGHMC on clothes** ({c}`momentum-clothes`).
 # * **One average hides a dead sampler.** SGLD as programmed loses its network in every seed after some 400 rounds: the last network errs on at least {c}`dead` %. Its early networks decide the average, which lies in the published range.
-# * **Letters see it.** The area that tells letters from digits is {c}`letters-right` with the right noise and {c}`letters-wrong` with the wrong, {c}`letters` apart, at the small start ({doc}`/book/studies/uncertainty`).
+# * **Letters see it.** From the small start the area that tells letters from digits is {c}`letters-right` with the right noise and {c}`letters-wrong` with the wrong, a difference of {c}`letters` ({doc}`/book/studies/uncertainty`).
 #
 # **To remember:** accuracy does not test a sampler. Look at a weight whose distribution you know.
 #
