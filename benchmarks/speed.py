@@ -5,14 +5,15 @@ usage: python -m benchmarks.speed [--threads 1] [--compiled] [--rows double-well
 logistic draws network nuts]
 
 Everything of a row runs in turns in one process; the median of several turns counts.
+Seconds are those of the processor, which other programs on the machine change little.
 Compiling is left out of the times."""
 
 import argparse
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 from itertools import count
+from time import process_time as clock
 
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from sgmc import sample
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
-from sgmc.models import Posterior
+from sgmc.models import NamedPosterior, Posterior
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.targets import DoubleWell, NoisyGradient
 from sgmc.tuning import adapt
@@ -41,10 +42,10 @@ def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
     times = {name: [] for name in functions}
     for turn in range(TURNS + 1):
         for name, function in functions.items():
-            start = time.perf_counter()
+            start = clock()
             function()
             if turn:
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -67,21 +68,22 @@ def double_well(compiled: bool) -> None:
     ):
         start = torch.zeros(chains, 1)
 
-        def by_hand(start=start, steps=50 * draws):
+        def by_hand(start=start, steps=50 * draws, noises=2):
             generator = torch.Generator().manual_seed(next(SEEDS))
             position, momentum = (
                 start.clone(),
                 torch.randn(start.shape, generator=generator),
             )
             noise, gradient = torch.empty_like(start), torch.empty_like(start)
-            # of the injected and the gradient's noise, drawn as one
-            std = (2 * 0.1 * (3.0 - 0.2) + 0.1**2 * 4) ** 0.5
+            injected = 2 * 0.1 * (3.0 - 0.2)
+            std = (injected if noises == 2 else injected + 0.1**2 * 4) ** 0.5
             for _ in range(steps):
                 position.add_(momentum, alpha=0.1)
                 torch.mul(position, position, out=gradient).sub_(1).mul_(position)
-                momentum.mul_(0.7).sub_(gradient, alpha=0.4).add_(
-                    noise.normal_(generator=generator), alpha=std
-                )
+                momentum.mul_(0.7).sub_(gradient, alpha=0.4)
+                if noises == 2:
+                    momentum.sub_(noise.normal_(generator=generator), alpha=0.2)
+                momentum.add_(noise.normal_(generator=generator), alpha=std)
 
         kernels = {"eager": SGHMC(0.1, 3.0, 0.2, num_steps=50)}
         if compiled:
@@ -90,9 +92,11 @@ def double_well(compiled: bool) -> None:
             name: run(kernel, potential, start, draws)
             for name, kernel in kernels.items()
         }
-        for name, seconds in in_turns(
-            functions | {"by hand, one noise for two": by_hand}
-        ).items():
+        functions |= {
+            "by hand, two noises": by_hand,
+            "by hand, one noise for two": lambda by_hand=by_hand: by_hand(noises=1),
+        }
+        for name, seconds in in_turns(functions).items():
             print(
                 f"double well, {chains:6,} chains, {name:27} "
                 f"{chains * draws * 50 / seconds / 1e6:9.3f} million steps a second",
@@ -117,6 +121,29 @@ def logistic(compiled: bool) -> None:
         **settings,
     )
 
+    log_prior = lambda w: -0.5 * w.pow(2).sum()
+    log_likelihood = lambda w, x, y: y * (z := x @ w) - functional.softplus(z)
+    named = NamedPosterior(
+        {"w": (50,)},
+        lambda p: log_prior(p["w"]),
+        lambda p, x, y: log_likelihood(p["w"], x, y),
+        (inputs, targets),
+        **settings,
+    )
+
+    def by_autograd():
+        generator = torch.Generator().manual_seed(next(SEEDS))
+        theta, momentum = position[0].clone(), torch.randn(50, generator=generator)
+        for _ in range(50 * draws):
+            theta = theta.detach().add(momentum, alpha=0.003).requires_grad_()
+            indices = torch.randint(10_000, (500,), generator=generator)
+            x, y = inputs[indices], targets[indices]
+            energy = -log_prior(theta) - 20 * log_likelihood(theta, x, y).sum()
+            gradient = torch.autograd.grad(energy, theta)[0]
+            momentum.mul_(0.7).sub_(gradient, alpha=0.003).add_(
+                torch.randn(50, generator=generator), alpha=0.6**0.5
+            )
+
     def by_hand():
         generator = torch.Generator().manual_seed(next(SEEDS))
         theta, momentum = position[0].clone(), torch.randn(50, generator=generator)
@@ -136,14 +163,20 @@ def logistic(compiled: bool) -> None:
         "without replacement": run(
             kernel, LogisticRegression(inputs, targets, batch_size=500), position, draws
         ),
-        "a user's log density": run(kernel, user, position, draws),
+        "a user's functions": run(kernel, user, position, draws),
+        "a user's functions, named": run(kernel, named, position, draws),
+        "by autograd, with its gather": by_autograd,
         "by hand, with replacement": by_hand,
     }
     if compiled:
-        fast = CompiledSGHMC(0.003, 100.0, num_steps=10)
-        functions["a user's log density, compiled"] = run(
-            fast, user, position, 5 * draws
-        )
+        models = {
+            "compiled": LogisticRegression(inputs, targets, **settings),
+            "a user's functions, compiled": user,
+            "the same, named": named,
+        }
+        for name, model in models.items():
+            fast = CompiledSGHMC(0.003, 100.0, num_steps=10)
+            functions[name] = run(fast, model, position, 5 * draws)
     for name, seconds in in_turns(functions).items():
         print(
             f"logistic regression, {name:32} {50 * draws / seconds / 1e3:7.1f} "

@@ -1,5 +1,5 @@
-"""SGHMC compiled to one function, for small models, where Python takes longer than the
-arithmetic.
+"""SGHMC, and the energies that HMC and NUTS need, compiled to one function, for small
+models, where Python takes longer than the arithmetic.
 """
 
 from collections.abc import Callable
@@ -8,11 +8,14 @@ from functools import cached_property
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from sgmc.checks import check_instance
+from sgmc.door.starting import check_start
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.noise import OnlineNoise
+from sgmc.potentials import Potential
 
 # the number of potentials and shapes of tensors for which a kernel is compiled
 _AT_MOST = 16
@@ -81,9 +84,48 @@ class CompiledSGHMC(SGHMC):
         self._compiled[key][0](*tensors)
 
 
-def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
-    """Compile a function of tensors that it overwrites by PyTorch's Inductor, in one
-    piece or not at all.
+class CompiledPotential(Potential):
+    """A potential whose energy and gradient of all the data are compiled together, for
+    HMC and NUTS of a small model, such as a program of Pyro.
+
+    Compiling takes from seconds to a minute for each number of chains, and needs what
+    :class:`CompiledSGHMC` needs. What a program computes without tensors is computed
+    once, when it is compiled. Therefore ``energy`` and ``gradient`` are those of the
+    potential as it is: with them the first is compared before a run, and its samples
+    after it.
+
+    Args:
+        potential: the potential, such as ``PyroPosterior(program)``.
+
+    Example:
+        >>> from sgmc.targets import DoubleWell
+        >>> CompiledPotential(DoubleWell()).energy(torch.tensor([[0.0], [1.0]]))
+        tensor([ 0., -1.])
+    """
+
+    def __init__(self, potential: Potential):
+        check_instance("potential", potential, Potential, "PyroPosterior(program)")
+        self.potential, self.dim = potential, potential.dim
+        self.energy, self.gradient = potential.energy, potential.gradient
+
+    _compiled = cached_property(lambda self: {})
+
+    def check(self, position: Tensor, generator: Generator) -> None:
+        """Check the potential as it is."""
+        check_start(self.potential, position, generator.initial_seed())
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ), compiled."""
+        key = position.shape, position.stride(), position.dtype, position.device
+        if key not in self._compiled:
+            function = lambda x: self.potential.energy_and_gradient(x)
+            self._compiled[key] = _compile(function, [position])
+        return tuple(self._compiled[key](position))
+
+
+def _compile(function: Callable, tensors: list[Tensor]) -> Callable:
+    """Compile a function of tensors, which it may overwrite, by PyTorch's Inductor, in
+    one piece or not at all.
     """
     # torch.compile would check everything again at every call, which takes as long as a
     # hundred steps.
@@ -97,8 +139,9 @@ def _compile(function: Callable[..., None], tensors: list[Tensor]) -> Callable:
     except Exception as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise RuntimeError(
-            "CompiledSGHMC needs a gradient of tensor operations, without Python that "
-            "depends on their values, and a C++ compiler that works here: take SGHMC "
+            "CompiledSGHMC and CompiledPotential need a gradient of tensor operations, "
+            "without Python that depends on their values, and a C++ compiler that "
+            "works here: take SGHMC, or the potential as it is "
             f"({type(error).__name__}: {first})"
         ) from error
 

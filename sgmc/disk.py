@@ -13,12 +13,7 @@ import numpy as np
 import torch
 from numpy.lib.format import write_array_header_1_0
 from torch import Generator, Tensor
-from torch.utils.data import (
-    DataLoader,
-    IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-)
+from torch.utils import data
 
 from sgmc.checks import check_count, check_instance, shown
 
@@ -61,7 +56,7 @@ def to_disk(
 
     Example:
         >>> import tempfile
-        >>> from torch.utils.data import TensorDataset
+        >>> from torch.utils.data import DataLoader, TensorDataset
         >>> loader = DataLoader(
         ...     TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 1])),
         ...     batch_size=2,
@@ -81,8 +76,8 @@ def to_disk(
             "another folder"
         )
     again, most = batches, float(at_most)
-    if isinstance(batches, DataLoader):
-        if not isinstance(batches.dataset, IterableDataset):
+    if isinstance(batches, data.DataLoader):
+        if not isinstance(batches.dataset, data.IterableDataset):
             batches, most = _in_order(batches), math.inf
         elif batches.drop_last:
             raise ValueError(
@@ -103,13 +98,13 @@ def to_disk(
     return from_disk(folder)
 
 
-def _in_order(loader: DataLoader) -> DataLoader:
+def _in_order(loader: data.DataLoader) -> data.DataLoader:
     """Make a loader of the same batches whose examples come in their order, each once;
     raise a ValueError if the sampler is more than a shuffle.
     """
     order: Any = loader.sampler if loader.batch_size else loader.batch_sampler
-    whole = type(order) in (SequentialSampler, type(None))
-    if type(order) is RandomSampler:
+    whole = type(order) in (data.SequentialSampler, type(None))
+    if type(order) is data.RandomSampler:
         whole = not order.replacement and order.num_samples == len(order.data_source)
     if not whole:
         raise ValueError(
@@ -120,7 +115,7 @@ def _in_order(loader: DataLoader) -> DataLoader:
         )
     settings: Any = dict(num_workers=loader.num_workers, collate_fn=loader.collate_fn)
     settings |= dict(batch_size=loader.batch_size, generator=Generator())
-    return DataLoader(loader.dataset, **settings)
+    return data.DataLoader(loader.dataset, **settings)
 
 
 def _write(batches: Iterable, folder: Path, at_most: float) -> None:

@@ -7,14 +7,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_count,
-    check_dims,
-    check_instance,
-    check_number,
-    check_positive,
-    check_tensor,
-)
+from sgmc import checks
 from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
@@ -46,17 +39,17 @@ class Gaussian(Potential):
             )
         self.dim = len(covariance)
         self.mean = torch.zeros_like(covariance[0]) if mean is None else mean
-        check_tensor("mean", self.mean, "dim")
-        check_dims(covariance=covariance, mean=self.mean[None])
+        checks.check_tensor("mean", self.mean, "dim")
+        checks.check_dims(covariance=covariance, mean=self.mean[None])
         self.precision = self._matrix.inverse.tensor
 
     @classmethod
     def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
         """Make the standard normal distribution in ``dim`` dimensions."""
-        check_count("dim", dim)
+        checks.check_count("dim", dim)
         # The covariance is held and factorised.
-        check_positive("dim", dim, at_most=_MOST)
-        check_instance("dtype", dtype, torch.dtype, "torch.float64")
+        checks.check_positive("dim", dim, at_most=_MOST)
+        checks.check_instance("dtype", dtype, torch.dtype, "torch.float64")
         return cls(torch.eye(dim, dtype=dtype))
 
     @classmethod
@@ -64,7 +57,7 @@ class Gaussian(Potential):
         cls, correlation: float, dtype: torch.dtype = torch.float32
     ) -> "Gaussian":
         """Make the bivariate normal distribution with unit variances."""
-        check_number("correlation", correlation)
+        checks.check_number("correlation", correlation)
         return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
 
     def energy(self, position: Tensor) -> Tensor:
@@ -98,7 +91,7 @@ class DoubleWell(Potential):
     """
 
     def __init__(self, dim: int = 1):
-        check_count("dim", dim)
+        checks.check_count("dim", dim)
         self.dim: int = dim
 
     def energy(self, position: Tensor) -> Tensor:
@@ -128,11 +121,11 @@ class GaussianMixture(Potential):
     """
 
     def __init__(self, means: Tensor | None = None, variance: float = 0.03):
-        check_positive("variance", variance)
+        checks.check_positive("variance", variance)
         if means is None:
             grid = torch.arange(-4.0, 5.0, 2.0)
             means = torch.cartesian_prod(grid, grid)
-        check_tensor("means", means, "modes", "dim")
+        checks.check_tensor("means", means, "modes", "dim")
         self.means, self.variance = means, variance
         self.dim: int = means.shape[-1]
 
@@ -172,7 +165,7 @@ class NoisyGradient(Potential):
     """
 
     def __init__(self, potential: Potential, noise_variance: float | Tensor):
-        check_instance("potential", potential, Potential, "DoubleWell()")
+        checks.check_instance("potential", potential, Potential, "DoubleWell()")
         noisy = getattr(potential, "batch_size", None) is not None
         if noisy or isinstance(potential, NoisyGradient):
             raise ValueError("potential is noisy already: give an exact one")
@@ -180,7 +173,9 @@ class NoisyGradient(Potential):
         self.dim = potential.dim
         self.noise_root = as_matrix(noise_variance, "noise_variance").root
         if self.dim is not None:
-            check_dims(potential=torch.empty(self.dim), noise_variance=noise_variance)
+            checks.check_dims(
+                potential=torch.empty(self.dim), noise_variance=noise_variance
+            )
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute the exact energy."""
@@ -222,6 +217,6 @@ class NoisyGradient(Potential):
 
 
 def _check_draws(num_samples: int, generator: Generator) -> None:
-    check_count("num_samples", num_samples, at_least=0)
+    checks.check_count("num_samples", num_samples, at_least=0)
     example = "torch.Generator().manual_seed(0)"
-    check_instance("generator", generator, Generator, example)
+    checks.check_instance("generator", generator, Generator, example)

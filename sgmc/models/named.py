@@ -7,20 +7,17 @@ from threading import RLock
 
 import torch
 from torch import Generator, Tensor
-from torch.distributions import (
-    Distribution,
-    Independent,
-    MixtureSameFamily,
-    Transform,
-    biject_to,
-)
+from torch.distributions import Distribution, Independent, constraints
+from torch.distributions.constraint_registry import biject_to
 from torch.distributions.constraints import Constraint, is_dependent, real
+from torch.distributions.mixture_same_family import MixtureSameFamily
+from torch.distributions.transforms import ExpTransform, Transform, identity_transform
 from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
 from sgmc.models.functions import _check_examples
-from sgmc.posteriors.base import DataPotential, Vmap, over_chains
+from sgmc.posteriors.base import Batch, DataPotential, Vmap, over_chains
 
 _ALONE = RLock()  # all threads share the setting of distributions
 
@@ -106,15 +103,16 @@ class Parameters:
         return position
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Compute φ = g(x) and log abs det g′(x): ``(chains, dim)`` → each parameter
-        ``(chains, *shape)``, and ``(chains,)``.
+        """Compute φ = g(x) and log abs det g′(x): ``(..., dim)``, with an axis for
+        chains or without, → each parameter ``(..., *shape)``, and ``(...)``.
         """
-        values, log_jacobian = {}, position.new_zeros(len(position))
-        for name, free in self.cut(position).items():
-            transform = self.transforms[name]
-            values[name] = transform(free)
-            each = transform.log_abs_det_jacobian(free, values[name])
-            log_jacobian = log_jacobian + each.reshape(len(free), -1).sum(-1)
+        values, chains = self.cut(position), position.shape[:-1]
+        log_jacobian = position.new_zeros(chains)
+        for name, free in values.items():
+            if (transform := self.transforms[name]) is not identity_transform:
+                values[name] = transform(free)
+                each = transform.log_abs_det_jacobian(free, values[name])
+                log_jacobian = log_jacobian + each.reshape(*chains, -1).sum(-1)
         return values, log_jacobian
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
@@ -126,8 +124,8 @@ class Parameters:
                 of its support.
         """
         _check_values("values", values, self.shapes)
-        inverse = {name: self.transforms[name].inv for name in self.shapes}
-        return self.join({name: inverse[name](values[name]) for name in self.shapes})
+        maps = self.transforms.items()
+        return self.join({name: onto.inv(values[name]) for name, onto in maps})
 
 
 class _OfParameters(DataPotential):
@@ -240,6 +238,18 @@ class NamedPosterior(_OfParameters):
         values = self.named(position)
         return _run_model(self._vmaps[0], self._log_likelihood_of, values, *batch)
 
+    def _energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+        """Compute the energy of a minibatch."""
+        if len(position) > 1:
+            return super()._energy_of(position, batch, scale)
+        # One chain needs no axis, and its parameters once for both terms.
+        with _without_validation():
+            values, log_jacobian = self.parameters.constrain(position.squeeze(0))
+            examples = (x.squeeze(0) for x in batch)
+            total = self._log_likelihood_of(values, *examples).sum()
+            log_prior = self._log_prior_of(values) + log_jacobian
+            return (-log_prior - scale * total)[None]
+
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the parameters by name, each ``(chains, *shape)``, at positions
         ``(chains, dim)``, for ``sample`` to collect.
@@ -293,6 +303,9 @@ def _map_onto(support: Constraint, name: str, shape: torch.Size) -> Transform:
             f"{name} is discrete, and gradients do not move it: sum over its values "
             "in the likelihood, by torch.logsumexp"
         )
+    if support in (constraints.positive, constraints.nonnegative):
+        # biject_to would make it 0 + 1·exp(x).
+        return ExpTransform()
     try:
         onto = biject_to(support)
         onto.inverse_shape(shape)

@@ -21,19 +21,11 @@ from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
 from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.named import (
-    Parameters,
-    _check_values,
-    _in_event,
-    _map_onto,
-    _OfParameters,
-    _run_model,
-    _tried,
-)
+from sgmc.models import named
 from sgmc.posteriors.base import Batch
 
 
-class PyroPosterior(_OfParameters):
+class PyroPosterior(named._OfParameters):
     """The posterior of a Pyro program (Bingham et al., 2019).
 
     Sites that are not observed are the parameters; a position holds them in the order
@@ -80,12 +72,13 @@ class PyroPosterior(_OfParameters):
         check_instance("program", program, Callable, "a function that samples")
         self.program, self.arguments, self.keywords = program, arguments, keywords
         # The values do not matter, only their shapes.
-        with torch.random.fork_rng(devices=[]), _tried("program"):
+        with torch.random.fork_rng(devices=[]), named._tried("program"):
             torch.manual_seed(0)
             trace = pyro.poutine.trace(program).get_trace(*arguments, **keywords)
             self.plate, num_examples, batch_size, sites = _look_at(trace)
         self.shapes = {name: value.shape for name, (value, _) in sites.items()}
-        self.parameters = Parameters({name: x.shape for name, (_, x) in sites.items()})
+        free = {name: x.shape for name, (_, x) in sites.items()}
+        self.parameters = named.Parameters(free)
         # the type is that of the sites
         self._like = torch.cat([x.flatten() for _, x in sites.values()]).new_zeros(())
         examples = torch.arange(num_examples, device=self._like.device)
@@ -95,7 +88,7 @@ class PyroPosterior(_OfParameters):
         start = self.initial_position(1, generator)
         no_root = torch.linalg.LinAlgError  # pyright: ignore[reportPrivateImportUsage]
         # The positions may fail, and the sites may depend on a sign.
-        with torch.no_grad(), _tried("program"), suppress(no_root):
+        with torch.no_grad(), named._tried("program"), suppress(no_root):
             for position in (start, -start):
                 self._of_program(self.parameters.cut(position), ends)
 
@@ -146,7 +139,7 @@ class PyroPosterior(_OfParameters):
             ValueError: if a site is missing, or has another shape, or lies outside of
                 its support.
         """
-        _check_values("values", values, self.shapes)
+        named._check_values("values", values, self.shapes)
         free = self._of_program(dict(values), constrained=True)[2]
         return self.parameters.join(free)
 
@@ -181,7 +174,7 @@ class PyroPosterior(_OfParameters):
             return run.log_prior, run.log_likelihoods, run.values
 
         examples = self.data[0][None, :1] if examples is None else examples
-        return _run_model(self._vmaps[0], of_one, given, examples)
+        return named._run_model(self._vmaps[0], of_one, given, examples)
 
 
 def _look_at(trace) -> tuple[str | None, int, int | None, dict[str, tuple]]:
@@ -315,7 +308,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
     try:
         # A NaN may stand below a mask.
-        inside = law.support.check(value) | _in_event(law.support, value.isnan())
+        inside = law.support.check(value) | named._in_event(law.support, value.isnan())
     except NotImplementedError:
         return
     if not inside.all():
@@ -327,7 +320,7 @@ def _check_observed(name: str, law, value: Tensor) -> None:
 
 def _onto(name: str, law):
     """Find the map from unconstrained numbers onto the support of a site."""
-    return _map_onto(law.support, f"the site {name!r}", law.shape())
+    return named._map_onto(law.support, f"the site {name!r}", law.shape())
 
 
 @contextmanager
@@ -335,7 +328,7 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
     """Show the given examples ``(n,)`` in a plate, whatever its subsample_size.
 
     Pyro has no way to do so from outside. What is replaced belongs to all threads:
-    :func:`_run_model` lets in one at a time."""
+    :func:`sgmc.models.named._run_model` lets in one at a time."""
     ask = SubsampleMessenger._subsample
 
     def answer(name, size=None, subsample_size=None, subsample=None, *more):

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from torch import Generator, Tensor
+from torch import Tensor
 
 from sgmc.checks import check_count, check_instance, check_number, check_positive
 from sgmc.kernels.base import Kernel
-from sgmc.potentials import Potential
 
 _LONGEST = 10**8  # steps of a cycle: the last step size of a longer one rounds to zero
 
@@ -23,7 +22,9 @@ class CyclicalState(NamedTuple):
         >>> from sgmc.kernels import SGLD
         >>> from sgmc.targets import Gaussian
         >>> kernel = Cyclical(SGLD, step_size=0.1, cycle_length=10, num_draws=2)
-        >>> state = kernel.init(Gaussian.standard(1), torch.ones(2, 1), Generator())
+        >>> state = kernel.init(
+        ...     Gaussian.standard(1), torch.ones(2, 1), torch.Generator()
+        ... )
         >>> state.position, state.num_draws
         (tensor([[1.],
                 [1.]]), 0)
@@ -148,16 +149,12 @@ class Cyclical(Kernel[CyclicalState]):
         check_instance("what kernel makes", made, Kernel, "SGLD(0.1)")
         return self._kernels.setdefault(phase, made)
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> CyclicalState:
+    def init(self, potential, position, generator) -> CyclicalState:
         """Start at positions ``(chains, dim)``, at the beginning of a cycle."""
         inner = self._kernel_of(0).init(potential, position, generator)
         return CyclicalState(inner, 0)
 
-    def step(
-        self, potential: Potential, state: CyclicalState, generator: Generator
-    ) -> tuple[CyclicalState, CyclicalInfo]:
+    def step(self, potential, state, generator) -> tuple[CyclicalState, CyclicalInfo]:
         """Take all steps up to the next draw, in every chain."""
         cycle, number = divmod(state.num_draws, self.num_draws)
         exploring, inner, info = self._num_exploring, state.inner, None
@@ -171,7 +168,7 @@ class Cyclical(Kernel[CyclicalState]):
         info = CyclicalInfo(cycle, number, info)
         return CyclicalState(inner, state.num_draws + 1), info
 
-    def retarget(self, potential: Potential, state: CyclicalState) -> CyclicalState:
+    def retarget(self, potential, state) -> CyclicalState:
         """Renew the inner state for another potential."""
         return state._replace(inner=self._kernel_of(0).retarget(potential, state.inner))
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from sgmc.checks import check_positive
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
-from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
 
@@ -19,7 +18,7 @@ class RandomWalkState(NamedTuple):
     Example:
         >>> from sgmc.targets import Gaussian
         >>> walk, bowl = RandomWalkMetropolis(0.5), Gaussian.standard(1)
-        >>> walk.init(bowl, torch.ones(2, 1), Generator())
+        >>> walk.init(bowl, torch.ones(2, 1), torch.Generator())
         RandomWalkState(position=tensor([[1.],
                 [1.]]), energy=tensor([0.5000, 0.5000]))
     """
@@ -66,14 +65,12 @@ class RandomWalkMetropolis(Kernel[RandomWalkState]):
     def __post_init__(self):
         check_positive("step_size", self.step_size)
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> RandomWalkState:
+    def init(self, potential, position, generator) -> RandomWalkState:
         """Start at the given position ``(chains, dim)``."""
         return RandomWalkState(position.clone(), potential.energy(position))
 
     def step(
-        self, potential: Potential, state: RandomWalkState, generator: Generator
+        self, potential, state, generator
     ) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
         noise = normal_like(state.position, generator)
@@ -84,7 +81,7 @@ class RandomWalkMetropolis(Kernel[RandomWalkState]):
         energy = torch.where(accepted, proposed_energy, state.energy)
         return RandomWalkState(position, energy), MetropolisInfo(acceptance, energy)
 
-    def retarget(self, potential: Potential, state: RandomWalkState) -> RandomWalkState:
+    def retarget(self, potential, state) -> RandomWalkState:
         """Evaluate another potential at the position."""
         return RandomWalkState(state.position, potential.energy(state.position))
 

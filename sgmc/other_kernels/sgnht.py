@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torch import Generator, Tensor
+from torch import Tensor
 
 from sgmc.checks import check_number
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import WithMass
 from sgmc.matrices import MatrixLike, addmv_
-from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
 
@@ -21,7 +20,9 @@ class SGNHTState(NamedTuple):
         >>> import torch
         >>> from sgmc.targets import Gaussian
         >>> kernel = SGNHT(0.1, diffusion=0.5)
-        >>> kernel.init(Gaussian.standard(1), torch.ones(2, 1), Generator()).friction
+        >>> kernel.init(
+        ...     Gaussian.standard(1), torch.ones(2, 1), torch.Generator()
+        ... ).friction
         tensor([0.5000, 0.5000])
     """
 
@@ -96,18 +97,14 @@ class SGNHT(WithMass[SGNHTState]):
                 "diffusion or step_size"
             )
 
-    def init(
-        self, potential: Potential, position: Tensor, generator: Generator
-    ) -> SGNHTState:
+    def init(self, potential, position, generator) -> SGNHTState:
         """Start at positions ``(chains, dim)`` with momenta from N(0, M) and ξ = A."""
         self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator)
         friction = position.new_full((len(position),), self.diffusion)
         return SGNHTState(position.clone(), momentum, friction, 0)
 
-    def step(
-        self, potential: Potential, state: SGNHTState, generator: Generator
-    ) -> tuple[SGNHTState, SGNHTInfo]:
+    def step(self, potential, state, generator) -> tuple[SGNHTState, SGNHTInfo]:
         """Take one step in every chain, in place."""
         position, momentum, friction, done = state
         step_size, inverse_mass = self.step_size, self._mass.inverse  # ε, M⁻¹

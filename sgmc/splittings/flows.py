@@ -18,13 +18,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_count,
-    check_dims,
-    check_instance,
-    check_number,
-    check_positive,
-)
+from sgmc import checks
 from sgmc.integrators import Gradient
 from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix, in_double
 from sgmc.noise import spare
@@ -72,10 +66,10 @@ class Flow(Protocol):
 
 def _check_flows(flows: Sequence[Flow]) -> None:
     """Raise a ValueError unless ``flows`` is a list of flows, and not empty."""
-    check_instance("flows", flows, Sequence, "baoab(0.1, friction=1.0)")
-    check_count("the number of flows", len(flows))
+    checks.check_instance("flows", flows, Sequence, "baoab(0.1, friction=1.0)")
+    checks.check_count("the number of flows", len(flows))
     for flow in flows:
-        check_instance("each of flows", flow, Flow, "Drift(0.1)")
+        checks.check_instance("each of flows", flow, Flow, "Drift(0.1)")
 
 
 def advance(
@@ -104,7 +98,7 @@ class _Moving:
     mass: MatrixLike
 
     def __post_init__(self):
-        check_number("time", self.time)
+        checks.check_number("time", self.time)
         self._inverse_mass  # raises an error unless it is a mass
 
     @cached_property
@@ -148,7 +142,7 @@ class Kick:
     time: float
 
     def __post_init__(self):
-        check_number("time", self.time)
+        checks.check_number("time", self.time)
 
     def move(self, position, momentum, gradient, generator):
         momentum.sub_(gradient(position), alpha=self.time)
@@ -173,7 +167,7 @@ class MomentumMap:
     covariance: Matrix | None = None
 
     def __post_init__(self):
-        check_instance("factor", self.factor, Matrix, "Matrix(0.5)")
+        checks.check_instance("factor", self.factor, Matrix, "Matrix(0.5)")
         if self.covariance is not None:
             _check_covariance(self.covariance)
 
@@ -214,9 +208,9 @@ class Free:
     temperature: float = 1.0
 
     def __post_init__(self):
-        check_positive("time", self.time)
-        check_number("temperature", self.temperature, 0)
-        check_dims(friction=self.friction, mass=self.mass)
+        checks.check_positive("time", self.time)
+        checks.check_number("temperature", self.temperature, 0)
+        checks.check_dims(friction=self.friction, mass=self.mass)
         given = Matrix(self.friction), Matrix(self.mass)
         if not all(not m.full and min(m.eigenvalues) > 0 for m in given):
             raise ValueError(
@@ -363,7 +357,7 @@ def ornstein_uhlenbeck_flow(
         ... )  # 1/e, 1 − 1/e²
         (0.3679, 0.8647)
     """
-    check_number("temperature", temperature, 0)
+    checks.check_number("temperature", temperature, 0)
     rate, m = -1.0 * _damping(time, friction, mass), Matrix(mass)
     factor = Matrix((torch.matrix_exp if rate.full else torch.exp)(rate.tensor))
     return MomentumMap(factor, temperature * (m - factor @ m @ factor.transposed))
@@ -403,7 +397,7 @@ def leapfrog(
         ... ]
         ['Kick 0.25', 'Drift 0.5', 'Kick 0.5', 'Drift 0.5', 'Kick 0.25']
     """
-    check_count("num_steps", num_steps)
+    checks.check_count("num_steps", num_steps)
     drift, kick, half = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
     return [half, *[drift, kick] * (num_steps - 1), drift, half]
 
@@ -567,21 +561,21 @@ def sgld(
 
 
 def _check_covariance(covariance: Matrix) -> None:
-    check_instance("covariance", covariance, Matrix, "Matrix(0.5)")
+    checks.check_instance("covariance", covariance, Matrix, "Matrix(0.5)")
     as_matrix(covariance, "covariance")
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
-    check_number("time", time, 0)
-    check_dims(friction=friction, mass=mass)
+    checks.check_number("time", time, 0)
+    checks.check_dims(friction=friction, mass=mass)
     inverse = as_matrix(mass, "mass", positive=True).inverse
     return time * (as_matrix(friction, "friction") @ inverse)  # tCM⁻¹
 
 
 def _injected(step_size, friction, noise_estimate, temperature=1.0) -> Matrix:
-    check_positive("step_size", step_size)
-    check_number("temperature", temperature, 0)
-    check_dims(friction=friction, noise_estimate=noise_estimate)
+    checks.check_positive("step_size", step_size)
+    checks.check_number("temperature", temperature, 0)
+    checks.check_dims(friction=friction, noise_estimate=noise_estimate)
     c = as_matrix(friction, "friction")
     left = spare(temperature, c, noise_estimate, "friction")
     return 2 * step_size * left  # 2(TC − B̂)ε

@@ -6,11 +6,12 @@ import shutil
 
 import pytest
 import torch
+from torch.distributions import Normal, constraints
 
 from sgmc import compiled, sample
-from sgmc.compiled import CompiledSGHMC
-from sgmc.kernels import SGHMC
-from sgmc.models import Posterior
+from sgmc.compiled import CompiledPotential, CompiledSGHMC
+from sgmc.kernels import NUTS, SGHMC
+from sgmc.models import NamedPosterior, Posterior
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, NoisyGradient
@@ -205,3 +206,74 @@ def test_what_depends_on_the_step_is_refused():
     for given in (dict(noise_estimate=OnlineNoise()), dict(step_size=lambda draw: 0.1)):
         with pytest.raises(ValueError, match=r"step_size and noise_estimate must be"):
             CompiledSGHMC(**dict(step_size=0.1, friction=2.0) | given)
+
+
+def counted(monkeypatch):
+    """Let functions run as they are in place of compiled ones; count them."""
+    made = []
+
+    def compile_nothing(function, tensors):
+        made.append(function)
+        return lambda *given: list(function(*given))
+
+    monkeypatch.setattr(compiled, "_compile", compile_nothing)
+    return made
+
+
+def test_a_compiled_potential_is_compiled_once_for_each_form(monkeypatch):
+    made, fast = counted(monkeypatch), CompiledPotential(Users())
+    for position in (START, START.clone(), START[:1], START.float()):
+        energy, gradient = fast.energy_and_gradient(position)
+        right = Users().energy_and_gradient(position)
+        assert torch.equal(energy, right[0]) and torch.equal(gradient, right[1])
+    assert len(made) == 3
+
+
+class Frozen(Potential):
+    """What is not a tensor is computed once, when the energy is traced."""
+
+    scale = 1.0
+
+    def energy(self, position):
+        self.scale += 1.0
+        return self.scale * position.square().sum(-1)
+
+
+def test_a_compiled_potential_is_compared_with_the_one_that_it_stands_for(monkeypatch):
+    """Before a run, by the checks of the door, which see those of the potential too."""
+    made = counted(monkeypatch)
+    draws = sample(NUTS(0.5), CompiledPotential(Users()), START, 5, progress=False)
+    expected = sample(NUTS(0.5), Users(), START, 5, progress=False)
+    assert torch.equal(draws.samples, expected.samples) and len(made) == 1
+
+    def other(function, tensors):
+        return lambda position: [2 * x for x in function(position)]
+
+    monkeypatch.setattr(compiled, "_compile", other)
+    with pytest.raises(ValueError, match=r"energy is .* and its gradient is"):
+        sample(NUTS(0.5), CompiledPotential(Users()), START, 5, progress=False)
+    with pytest.raises(ValueError, match="not the same when it is computed twice"):
+        sample(NUTS(0.5), CompiledPotential(Frozen()), START, 5, progress=False)
+    with pytest.raises(ValueError, match="potential must be"):
+        CompiledPotential(lambda position: position)
+
+
+@pytest.mark.slow
+@needs_a_compiler
+def test_the_compiled_energy_and_gradient_are_those_of_the_potential():
+    """One of functions of named parameters, by matrices times vectors."""
+    inputs = torch.linspace(-1, 1, 30, dtype=DOUBLE).view(10, 3)
+    model = NamedPosterior(
+        {"slope": (3,), "scale": ()},
+        lambda p: -p["scale"] - p["slope"].square().sum(),
+        lambda p, x: Normal(x @ p["slope"], p["scale"]).log_prob(x[:, 0]),
+        (inputs,),
+        {"scale": constraints.positive},
+    )
+    for chains in (1, 3):
+        position = model.initial_position(chains, generator_of(chains))
+        with torch.no_grad():
+            found = CompiledPotential(model).energy_and_gradient(position)
+            expected = model.energy_and_gradient(position)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)

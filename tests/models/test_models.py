@@ -71,6 +71,31 @@ def test_the_way_there_and_back(name, generator):
     torch.testing.assert_close(parameters.join(parameters.cut(position)), position)
 
 
+@pytest.mark.parametrize("name", SUPPORTS)
+def test_one_position_needs_no_axis_for_chains(name, generator):
+    support, shape = SUPPORTS[name]
+    parameters = Parameters({"first": (2,), "this": shape}, {"this": support})
+    position = torch.randn(3, parameters.dim, generator=generator, dtype=DOUBLE)
+    values, log_jacobian = parameters.constrain(position)
+    for chain in range(3):
+        of_one, own = parameters.constrain(position[chain])
+        torch.testing.assert_close(own, log_jacobian[chain])
+        for key, value in of_one.items():
+            torch.testing.assert_close(value, values[key][chain])
+
+
+@pytest.mark.parametrize("support", [constraints.positive, constraints.nonnegative])
+def test_the_map_onto_positive_numbers_is_that_of_pytorch_bit_for_bit(
+    support, generator
+):
+    position = torch.randn(50, 1, generator=generator)
+    values, log_jacobian = Parameters({"x": ()}, {"x": support}).constrain(position)
+    onto = biject_to(support)
+    assert torch.equal(values["x"], onto(position[:, 0]))
+    expected = onto.log_abs_det_jacobian(position[:, 0], values["x"])
+    assert torch.equal(log_jacobian, expected)
+
+
 def free_part(name, value):
     """Take as many entries of a value as it has degrees of freedom."""
     if name == "simplex":
