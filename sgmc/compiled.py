@@ -19,6 +19,14 @@ from sgmc.potentials import Potential
 
 # the number of potentials and shapes of tensors for which a kernel is compiled
 _AT_MOST = 16
+# Inductor writes loops for a matrix times a vector, where a row times a matrix calls a
+# library that is far faster; a batch of one product need be none.
+_PRODUCTS = {
+    torch.ops.aten.mv.default: lambda a, x: (x[None] @ a.mT)[0],
+    torch.ops.aten.bmm.default: lambda a, b: (
+        (b[0].mT @ a[0].mT).mT[None] if len(a) == 1 else NotImplemented
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +142,8 @@ def _compile(function: Callable, tensors: list[Tensor]) -> Callable:
 
     try:
         with torch.no_grad():
-            trace = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)
+            kind: Any = dict(tracing_mode="fake", _allow_non_fake_inputs=True)
+            trace = make_fx(function, decomposition_table=_PRODUCTS, **kind)
             return cast(Callable, compile_graph(trace(*tensors), cast(Any, tensors)))
     except Exception as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
