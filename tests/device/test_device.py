@@ -12,6 +12,7 @@ from torch import nn
 from booklib.models.networks import multilayer_perceptron
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
+from sgmc.door import sampling
 from sgmc.door.draws import Draws
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, NaiveSGHMC
 from sgmc.other_kernels import AMAGOLD, RandomWalkMetropolis
@@ -83,19 +84,23 @@ def test_ten_thousand_chains_have_the_exact_law_of_their_kernel(name, precision)
     assert_covariance(draws.samples.cpu(), law.double())
 
 
-def test_a_run_goes_on_where_it_began_and_its_samples_go_anywhere(tmp_path):
+def test_a_run_goes_on_where_it_began_and_its_samples_go_anywhere(
+    tmp_path, monkeypatch
+):
     potential, start = NoisyGradient(DoubleWell(), 4.0), torch.zeros(8, 1)
     kernel, path = SGHMC(0.1, 3.0, 0.2, num_steps=5), tmp_path / "run.pt"
     whole = sample(kernel, potential, start.to(DEVICE), 40, seed=3)
 
-    def collect(position, calls=[0]):  # noqa: B006 (it counts)
-        calls[0] += 1
-        if calls[0] == 25:
-            raise KeyboardInterrupt
-        return position
+    advance, given = sampling._Run.advance, dict(seed=3)
+    given["checkpoint"] = Checkpoint(path, every=0)
 
-    given = dict(seed=3, collect=collect, checkpoint=Checkpoint(path, every=0))
-    with pytest.warns(UserWarning, match="interrupted"):
+    def stopped(run):
+        if run.done == 25:
+            raise KeyboardInterrupt
+        advance(run)
+
+    with monkeypatch.context() as patch, pytest.warns(UserWarning, match="interrupted"):
+        patch.setattr(sampling._Run, "advance", stopped)
         sample(kernel, potential, start.to(DEVICE), 40, **given)
     if DEVICE != "cpu":
         with pytest.raises(CheckpointError, match="another"):
