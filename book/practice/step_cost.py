@@ -20,7 +20,7 @@
 # **On data that fit into memory, minibatches alone save nothing**: an independent sample reads the data about once, however small the minibatches are.
 # Less noise saves, by {doc}`control variates </book/further/control_variates>`, and so do many chains in one call.
 # {doc}`/book/practice/tuning` counts the gradients that `tune` and a run take for your number of examples and batch.
-# All times below are of one core of a CPU: **no time on a GPU was measured**, although some long runs of *Studies* were made on one.
+# All times below are of one core of a CPU: **no time on a GPU was measured** (`python -m benchmarks.gpu` does it), although some long runs of *Studies* were made on one.
 
 # %% tags=["hide-input"]
 import math
@@ -212,7 +212,7 @@ check("sgld", sgld["sgmc"] / sgld["SGMCMCJax"], near(7.1, 0.1), **stored)
 # Programs that JAX compiles are faster where steps are short. **For NUTS take blackjax or NumPyro if your model is written for them**: our gradient takes {c}`blackjax` and {c}`numpyro` times as long. For SGLD it is {c}`sgld` times, and on a network, where arithmetic dominates, nearly nothing.
 # Turns of one row differ by a factor of up to two. The SGHMC of posteriors, blackjax, SGMCMCJax and jax-sgmc samples another distribution than Algorithm 2, so its time does not compare; {doc}`/book/practice/which_library` has the biases.
 #
-# If *our* NUTS is slow: standardise the inputs, start at `find_mode`, write hierarchies {ref}`non-centred <my-pyro-program>`, and look at `draws.statistics["depth_limited"]` ({doc}`/book/practice/tuning_hmc`). All chains of a call wait for the deepest tree.
+# If *our* NUTS is slow: standardise the inputs, start at `find_mode`, compile a Pyro program by `sgmc.compiled.CompiledPotential`, write hierarchies {ref}`non-centred <my-pyro-program>`, and look at `draws.statistics["depth_limited"]` ({doc}`/book/practice/tuning_hmc`). All chains of a call wait for the deepest tree.
 #
 # ## More machines
 #

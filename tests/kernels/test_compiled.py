@@ -72,6 +72,27 @@ CASES = {
 
 @pytest.mark.slow
 @needs_a_compiler
+def test_the_compiled_energy_and_gradient_are_those_of_the_potential():
+    """One of functions of named parameters, by matrices times vectors."""
+    inputs = torch.linspace(-1, 1, 30, dtype=DOUBLE).view(10, 3)
+    model = NamedPosterior(
+        {"slope": (3,), "scale": ()},
+        lambda p: -p["scale"] - p["slope"].square().sum(),
+        lambda p, x: Normal(x @ p["slope"], p["scale"]).log_prob(x[:, 0]),
+        (inputs,),
+        {"scale": constraints.positive},
+    )
+    for chains in (1, 3):
+        position = model.initial_position(chains, generator_of(chains))
+        with torch.no_grad():
+            found = CompiledPotential(model).energy_and_gradient(position)
+            expected = model.energy_and_gradient(position)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@needs_a_compiler
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     """On the same seed, call after call, while the number of gradients grows; equal to
@@ -256,24 +277,3 @@ def test_a_compiled_potential_is_compared_with_the_one_that_it_stands_for(monkey
         sample(NUTS(0.5), CompiledPotential(Frozen()), START, 5, progress=False)
     with pytest.raises(ValueError, match="potential must be"):
         CompiledPotential(lambda position: position)
-
-
-@pytest.mark.slow
-@needs_a_compiler
-def test_the_compiled_energy_and_gradient_are_those_of_the_potential():
-    """One of functions of named parameters, by matrices times vectors."""
-    inputs = torch.linspace(-1, 1, 30, dtype=DOUBLE).view(10, 3)
-    model = NamedPosterior(
-        {"slope": (3,), "scale": ()},
-        lambda p: -p["scale"] - p["slope"].square().sum(),
-        lambda p, x: Normal(x @ p["slope"], p["scale"]).log_prob(x[:, 0]),
-        (inputs,),
-        {"scale": constraints.positive},
-    )
-    for chains in (1, 3):
-        position = model.initial_position(chains, generator_of(chains))
-        with torch.no_grad():
-            found = CompiledPotential(model).energy_and_gradient(position)
-            expected = model.energy_and_gradient(position)
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
