@@ -19,14 +19,9 @@ from sgmc.potentials import Potential
 
 # the number of potentials and shapes of tensors for which a kernel is compiled
 _AT_MOST = 16
-# Inductor writes loops for a matrix times a vector, where a row times a matrix calls a
-# library that is far faster; a batch of one product need be none.
-_PRODUCTS = {
-    torch.ops.aten.mv.default: lambda a, x: (x[None] @ a.mT)[0],
-    torch.ops.aten.bmm.default: lambda a, b: (
-        (b[0].mT @ a[0].mT).mT[None] if len(a) == 1 else NotImplemented
-    ),
-}
+# Inductor writes a loop for a matrix times a vector, where a row times a matrix calls a
+# library that is faster.
+_PRODUCTS = {torch.ops.aten.mv.default: lambda a, x: (x[None] @ a.mT)[0]}
 
 
 @dataclass(frozen=True, eq=False)
