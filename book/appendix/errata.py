@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 24 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 25 minutes · Running: about 20 seconds
 # ```
 #
 # ```{index} ! errata, ! wrong formula, ! bug in a sampler
@@ -201,13 +201,13 @@ plt.show()
 # | Duke's C++ | each round starts from a column of zeros | from the last state | independent runs, no chain |
 # | Munich | friction $\tfrac12V$ | $\tfrac12\varepsilon V$ | variance {c}`half-v` |
 # | Kanpur | consensus weights that count the prior twice | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | mean off by {c}`consensus` sd |
-# | Kanpur | SGLD without the prior, a minibatch or a variance; momenta from $N(0, I)$ with any mass | {doc}`/book/tutorial/langevin`; $N(0, M)$ | – |
+# | Kanpur | SGLD over all the data, and $\epsilon_t$ without a variance; momenta from $N(0, I)$ with any mass | {doc}`/book/tutorial/langevin`; $N(0, M)$ | – |
 #
 # ## A published number changes
 #
 # | source | says | right | shown |
 # | --- | --- | --- | --- |
-# | paper, Figure 4 | SGHMC ahead, one seed | their note takes it back; fifteen seeds confirm the error | {doc}`/book/studies/mnist` |
+# | paper, Figure 4 | SGHMC ahead, one seed | their note takes it back; over fifteen seeds SGHMC errs less, and in log loss it is behind | {doc}`/book/studies/mnist` |
 # | paper, Figure 2 | caption $V = 4$ | code and print 0.25 | $E[\theta^2]$ {c}`printed-v` against {c}`caption-v`; 0.94 in print |
 # | paper, Figure 3 | times $1 + \sum\rho$; in code a sum without $\rho_k$ | $1 + 2\sum_k\rho_k$ | at least {c}`count` times $\tau$; {doc}`/book/tutorial/figures_of_the_paper` |
 # | paper, Figure 3 | SGHMC's points | not at the code's rates | printed over counted {c}`printed`; at twice the rates {c}`doubled` |

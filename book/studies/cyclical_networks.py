@@ -49,7 +49,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A *cycle* begins with large steps, which explore, and ends with small ones, which sample ({doc}`/book/further/cyclical`). {cite:t}`zhang2020` report test errors on CIFAR-10: cycles lower that of SGLD from 5.20 to 4.29 %, that of SGHMC from 4.93 to 4.27 %. The same cycles without noise, which give *snapshots* {cite:p}`huang2017`, have 4.46 and 4.39 %.
 # Do cycles help a network, and is it the sampling that helps?
 #
-# **On a small network, with five seeds, the table's own four comparisons all stay open. At $T = 1$, however, it is decided that SGHMC with cycles errs less than at a constant step, {c}`cycles` points ({numref}`fig-cycles`). Sampling does not explain it: the same cycles without noise are within {c}`at-most` points of it, and a lower temperature without cycles brings {c}`cooling`. One descent whose rate falls once is ahead of both ({c}`descent` for cSGHMC less it).**
+# **On a small network, with five seeds, the table's own four comparisons all stay open. At $T = 1$, however, it is decided that SGHMC with cycles errs less than at a constant step, {c}`cycles` points ({numref}`fig-cycles`). Sampling does not explain it: the same cycles without noise are within {c}`at-most` points of it, and a lower temperature without cycles brings {c}`cooling`. One descent whose rate falls once is ahead of cSGHMC (cSGHMC less it: {c}`descent`).**
 
 # %%
 mnist, cifar = Seeds.read("neighbours"), Seeds.read("ordering")  # five seeds each

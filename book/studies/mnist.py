@@ -41,7 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # "The final results of the sampling based methods are better", say {cite:t}`chen2014` (p. 8). Later a note in their code took it back: the experiment "is not statistically significant in terms of the performance of Bayesian-NN vs SGDMOM", and "does suggest that bayesian averaging is only as good as optimization based method on this setting" {cite:p}`chencode`.
 # Which of the two is right?
 #
-# **In error the order of the figure: with fifteen new seeds SGHMC is ahead of all rivals in {numref}`fig-mnist-gaps`, also of the fair ones; against the closest of them the difference is {c}`path` points. In log loss and calibration the optimisers are ahead, and that is decided, too.**
+# **In error the figure's finding holds: with fifteen new seeds SGHMC is ahead of all rivals in {numref}`fig-mnist-gaps`, also of the fair ones; against the closest of them the difference is {c}`path` points. In log loss and calibration the optimisers are ahead, and that is decided, too.**
 # The differences in error are small: one to three digits in a thousand.
 
 # %%
@@ -344,7 +344,7 @@ check("by-hand", gap, near(0, 1e-12), kind="exact", says="The solution less SciP
 #
 # ## Further reading
 #
-# {cite:t}`chencode` is the program; {doc}`/book/appendix/errata` lists where paper and program differ (pixels, start, order of the minibatches); {prf:ref}`thm-mnist-passes` says why shuffled passes heat less than fresh minibatches, which are {c}`fresh` points behind here.
+# {cite:t}`chencode` is the program; {doc}`/book/appendix/errata` lists where paper and program differ (pixels, start, order of the minibatches); {prf:ref}`thm-mnist-passes` says why shuffled passes heat less than fresh minibatches; less these, the error is {c}`fresh` points.
 
 # %% tags=["hide-input"]
 pair = [("SGHMC", "SGHMC, fresh minibatches", "average")]

@@ -221,7 +221,7 @@ check("five-times", family({"": (five, plain)})[""], DECIDED, kind="stored")
 # %% [markdown]
 # * **Ensembles are ahead in error and log loss, dropout in log loss.** The plain ensemble takes no more seconds than the one network: {c}`ensemble-loss` in log loss. Dropout has {c}`dropout`, for twice the seconds; its error, {c}`dropout-error`, is open. Five times the budget lowers the ensemble's error further: the difference is {c}`five-times`.
 # * **Letters: {c}`letters` methods are decidedly ahead**, the three ensembles, dropout, Laplace and Bayes by Backprop, which has the largest area and errs on {c}`backprop-error` points more. The samplers' areas are larger, too, but open.
-# * **Samplers at $T = 1$ without cycles are behind in log loss.** In error SGHMC's difference, {c}`sghmc`, is open among nineteen ({c}`sghmc.seeds` seeds would decide a quarter of a point). With 850 epochs SGHMC, tuned again, errs on 1.74 % on this network ({doc}`/book/appendix/sources`): 60 epochs are short for a chain.
+# * **Samplers at $T = 1$ without cycles are behind in log loss.** In error SGHMC's difference, {c}`sghmc`, is open among nineteen ({c}`sghmc.seeds` seeds would decide a quarter of a point). Sixty epochs are short for a chain: {doc}`/book/studies/reproduction_report` has this network with 850.
 # * **With cycles** its calibration error less that of one network is {c}`calibrated` hundredths, and nothing else of it is decided.
 # * **What walks along one path gains little**: the intervals of SWAG, the path average and constant SGD end within {c}`paths` points of error.
 #

@@ -236,7 +236,7 @@ TABLE = [
     (small, PROGRAMMED, "average", ""),
     (small, "SGHMC", "average", ""),
     (small, NESTEROV, "average", ""),
-    (clothes, "SGHMC", "average", "about 13"),
+    (clothes, "SGHMC", "average", "about 13; 14"),
     (clothes, "SGHMC, right noise", "average", ""),
     (clothes, "SGD with momentum", "last", "about 19"),
     (near_zero, "SGHMC", "average", ""),
