@@ -1,5 +1,5 @@
 """The command line of the conformance suite: ``python -m conformance list``, ``run
-NAME`` and ``speed``.
+NAME``, ``patches`` and ``speed``.
 """
 
 import argparse
@@ -8,14 +8,28 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from booklib.runs.results import RESULTS, circumstances, read_result, write_result
+from conformance.patched import try_patch
 from conformance.turns import TURNS, run_speed
 
 FOLDER = Path(__file__).parent
-NAMES = sorted(path.stem for path in (FOLDER / "drivers").glob("*.py"))
+# of each file of adapters, the library's name on the index, and its environment
+LIBRARIES = {
+    "aws_fortuna": ("aws-fortuna", "fortuna"),
+    "bayestorch": ("bayestorch", "torch"),
+    "blackjax": ("blackjax", "jax"),
+    "devinterp": ("devinterp", "torch"),
+    "jax_sgmc": ("jax-sgmc", "old_jax"),
+    "lightning_uq_box": ("lightning-uq-box", "torch"),
+    "numpyro": ("numpyro", "jax"),
+    "posteriors": ("posteriors", "torch"),
+    "sgmc": ("sgmc", "sgmc"),
+    "sgmcmcjax": ("SGMCMCJax", "old_jax"),
+    "torch_sgld": ("torch-sgld", "torch"),
+    "torch_uncertainty": ("torch-uncertainty", "torch"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,104 +37,97 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="list the libraries, and when they were run")
-    run = commands.add_parser(
-        "run", help="run a library's driver, and store the result"
-    )
-    run.add_argument("name", choices=[*NAMES, "all"])
-    run.add_argument(
-        "--environment",
-        type=Path,
-        help="folder of an environment, made if it is not there and kept; otherwise a "
-        "throw-away one",
-    )
-    run.add_argument("--python", default=sys.executable, help="of a new environment")
+    run = commands.add_parser("run", help="measure a library, and store the result")
+    run.add_argument("name", choices=[*LIBRARIES, "all"])
     speed = commands.add_parser(
         "speed", help="time the libraries in turns, and store the result"
     )
-    speed.add_argument(
-        "--environments",
-        type=Path,
-        default=Path(tempfile.gettempdir()) / "conformance",
-        help="folder of their environments, each made if it is not there and kept",
-    )
     speed.add_argument("--turns", type=int, default=TURNS)
     speed.add_argument("--rows", nargs="+", default=[], help="some; nothing is stored")
-    speed.add_argument("--python", default=sys.executable, help="of new environments")
+    patches = commands.add_parser("patches", help="try the patches of released files")
+    for command in (run, speed, patches):
+        command.add_argument(
+            "--environments",
+            type=Path,
+            default=Path(tempfile.gettempdir()) / "conformance",
+            help="folder of the environments, each made if it is not there and kept",
+        )
+        command.add_argument(
+            "--python", default=sys.executable, help="of new environments"
+        )
     given = parser.parse_args(arguments)
     if given.command == "list":
         return show_list()
+    make = lambda name: interpreter_of(name, given.environments / name, given.python)
     if given.command == "speed":
-        folder = given.environments
-        make = lambda name: interpreter_of(name, folder / name, given.python)
         run_speed(make, given.turns, given.rows)
         return 0
-    if given.name == "all" and given.environment:
-        parser.error("--environment belongs to one library: give its name")
-    failed = [
-        name
-        for name in (NAMES if given.name == "all" else [given.name])
-        if not run_driver(name, given.environment, given.python)
-    ]
-    return int(bool(failed))
+    if given.command == "patches":
+        for patch in sorted((FOLDER / "patches").glob("*.patch")):
+            environment = LIBRARIES[patch.stem.partition("-")[0]][1]
+            print(patch.stem, try_patch(patch, make(environment)), flush=True)
+        return 0
+    names = LIBRARIES if given.name == "all" else [given.name]
+    return int(not all([measure(name, make(LIBRARIES[name][1])) for name in names]))
 
 
 def show_list() -> int:
-    """Print each library with its version, cells and date."""
-    for name in NAMES:
+    """Print each library with its version, squares and date."""
+    for name in LIBRARIES:
         path = RESULTS / f"conformance_{name}.json"
         if not path.exists():
             print(f"{name:20} not run yet")
             continue
         found = read_result(path)
-        made = found["provenance"]["date"]
-        print(f"{name:20} {found['version']:10} {len(found['cells']):3} cells  {made}")
+        number = len(found["squares"])
+        print(f"{name:20} {found['version']:10} {number:3} squares  {found['date']}")
     return 0
 
 
 def interpreter_of(name: str, folder: Path, python: str) -> Path:
-    """Give the Python of an environment, which is made if it is not there."""
+    """Give the Python of an environment, which is made if it is not there.
+
+    A line ``# --no-deps: NAME==VERSION ...`` of the requirements has packages that are
+    installed without what they ask for, because what is measured of them needs none.
+    """
     interpreter = folder.resolve() / "bin" / "python"
     if not interpreter.exists():
         subprocess.run([python, "-m", "venv", str(folder)], check=True)
         requirements = FOLDER / "requirements" / f"{name}.txt"
-        install = ["-m", "pip", "install", "--quiet", "-r", str(requirements)]
-        subprocess.run([str(interpreter), *install], check=True)
+        install = [str(interpreter), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, "-r", str(requirements)], check=True)
+        for line in requirements.read_text().splitlines():
+            if line.startswith("# --no-deps: "):
+                alone = line.removeprefix("# --no-deps: ").split()
+                subprocess.run([*install, "--no-deps", *alone], check=True)
     return interpreter
 
 
-def run_driver(name: str, environment: Path | None, python: str) -> bool:
-    """Run a driver in an environment of its own, and store what it found."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = environment or Path(temporary) / "environment"
-        interpreter = interpreter_of(name, folder, python)
-        started, target = time.monotonic(), Path(temporary) / "found.json"
-        driver = str(FOLDER / "drivers" / f"{name}.py")
-        # -P: a driver has the name of its library
-        command = [str(interpreter), "-P", driver, str(target)]
-        alone = {key: x for key, x in os.environ.items() if key != "PYTHONPATH"}
-        if name == "sgmc":  # ours is not installed in an environment of its own
-            alone["PYTHONPATH"] = str(FOLDER.parent)
-        if subprocess.run(command, cwd=temporary, env=alone).returncode != 0:
-            print(f"{name}: its driver failed", file=sys.stderr)
+def measure(name: str, interpreter: Path) -> bool:
+    """Measure a library's samplers with the tool, and store what it found."""
+    library, environment = LIBRARIES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        target, adapters = Path(folder) / "found.json", FOLDER / "libraries"
+        # -P: a file of adapters has the name of its library
+        command = [str(interpreter), "-P", "-W", "ignore", "-m", "sglaws", "report"]
+        command += [str(adapters / f"{name}.py"), "--library", library]
+        path = [FOLDER, FOLDER.parent] if environment == "sgmc" else [FOLDER]
+        alone = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))}
+        asked = [*command, "-o", str(target)]
+        subprocess.run(asked, cwd=folder, env=alone | {"OMP_NUM_THREADS": "1"})
+        if not target.exists():
+            print(f"{name}: its samplers could not be measured", file=sys.stderr)
             return False
-        freeze = [str(interpreter), "-m", "pip", "freeze"]
-        packages = subprocess.run(freeze, check=True, capture_output=True, text=True)
-        lines = (FOLDER / "requirements" / f"{name}.txt").read_text().splitlines()
-        asked = {line.split("==")[0].lower() for line in lines}
-        kept = [
-            each
-            for each in packages.stdout.splitlines()
-            if each.split("==")[0].lower() in asked
-        ]
-        origin = {"command": f"python -m conformance run {name}", **circumstances()}
-        origin |= {"seconds": round(time.monotonic() - started, 1)}
-        origin |= {"packages": kept}
-        found = json.loads(target.read_text())
-        write_result(
-            RESULTS / f"conformance_{name}.json", {"provenance": origin, **found}
-        )
-    print(f"{name}: {len(found['cells'])} cells stored")
+        store(name, json.loads(target.read_text()))
     return True
+
+
+def store(name: str, found: dict):
+    """Store a report of the tool, with where it was run."""
+    origin = {"command": f"python -m conformance run {name}", **circumstances()}
+    origin |= {"date": found["date"], "seconds": found["processor_seconds"]}
+    write_result(RESULTS / f"conformance_{name}.json", {"provenance": origin, **found})
+    print(f"{name}: {len(found['squares'])} squares stored")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from booklib.runs.results import RESULTS, circumstances, write_result
 ROOT = Path(__file__).resolve().parents[1]
 TURNS, FEW, SLOW = 7, 3, 4.0  # few turns of a row that has one of so many seconds
 # of each worker, the environment, named as its requirements
-WORKERS = {"sgmc": "sgmc", "torch_by_hand": "sgmc", "posteriors": "posteriors"}
-WORKERS |= {name: "speed_jax" for name in ("jax_by_hand", "blackjax", "numpyro")}
-WORKERS |= {"sgmcmcjax": "sgmcmcjax", "jax_sgmc": "jax_sgmc"}
+WORKERS = {"sgmc": "sgmc", "torch_by_hand": "sgmc", "posteriors": "torch"}
+WORKERS |= {name: "jax" for name in ("jax_by_hand", "blackjax", "numpyro")}
+WORKERS |= {"sgmcmcjax": "old_jax", "jax_sgmc": "old_jax"}
 MODULE = "conformance.speed."
 ALONE = {
     "OMP_NUM_THREADS": "1",

@@ -155,7 +155,6 @@ BOOKLIB = {
     "models": set(),
     "rivals": {"scores"},
     "runs": {"numbers", "scores", "data", "models"},
-    "conformance": {"runs"},
 }
 # What lies above booklib, and imports from it.
 ABOVE_BOOKLIB = {"conformance", "experiments", "benchmarks", "tools", "tests"}

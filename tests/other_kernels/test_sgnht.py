@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from booklib.conformance.thermostat import mean_field_variance
 from sgmc import sample
 from sgmc.matrices import Matrix
 from sgmc.other_kernels import SGNHT
 from sgmc.randomness import normal_like
 from sgmc.splittings import flows
 from sgmc.targets import Gaussian, NoisyGradient
+from tests.other_kernels.mean_field import mean_field_variance
 
 ALIKE = 500  # coordinates of each curvature
 
