@@ -134,16 +134,14 @@ claim(
 claim(
     f"Squares with another distribution than documented, of {len(laws_of)} measured",
     sum(each["sign"] == "law" for each in others),
-    near=@LAW@,
-    within=0,
+    at_least=30,
     because="the stored squares",
     kind="stored",
 )
 claim(
     "Squares as documented, but surprising",
     sum(each["sign"] == "surprise" for each in others),
-    near=@SUR@,
-    within=0,
+    at_least=20,
     because="the stored squares",
     kind="stored",
 )
@@ -351,7 +349,9 @@ claim(
 
 
 # %%
-from conformance.sglaws import Adapter, check_one
+import numpy as np
+
+from conformance.sglaws import Adapter, check_one, laws
 
 
 class Mine(Adapter):
@@ -454,7 +454,7 @@ claim(
 # :class: dropdown
 #
 # The next state is $F$ times the state plus a root $R$ of $Q$ times the normal numbers. Unit vectors in the place of one, and zero in that of the other, give the columns of $F$ and of $R$, and $Q = RR^\top$: the cell below.
-# For the sampler above $F = 0.9$ and $Q = 0.04$, where SGLD has $Q = 0.2$.
+# For the sampler above with `lr=0.1` $F = 0.9$ and $Q = 0.04$, where SGLD has $Q = 0.2$.
 # ```
 
 

@@ -34,8 +34,8 @@ class Preconditioned(Langevin):
 class NoThermostat(Langevin):
     """ "SGNHT", "with thermostat", Ding et al. (optim/sgmcmc.py:110, :134, :682); the
     thermostat's force is computed and not read (optim/preconditioner.py:208): what
-    moves is SGLD with the noise N(0, 2A lr), of the temperature 2A/nβ. Judged by SGLD of
-    the temperature 1/nβ, which a thermostat has for every A.
+    moves is SGLD with the noise N(0, 2A lr), of the temperature 2A/nβ. Judged by SGLD
+    of the temperature 1/nβ, which a thermostat has for every A.
     """
 
     name, make = "SGMCMC.sgnht", SGMCMC.sgnht

@@ -1,17 +1,17 @@
 """torch-uncertainty: its two optimisers, by file: its package wants lightning."""
 
-import importlib.metadata
 import importlib.util
 import sys
+from pathlib import Path
 
 from libraries.torch_optim import Optimiser
 from sglaws import Setting, laws
 
-HOME = importlib.metadata.distribution("torch-uncertainty")
+HOME = Path(importlib.util.find_spec("torch_uncertainty").origin).parent
 
 
 def load(file):
-    path = HOME.locate_file(f"torch_uncertainty/{file}")
+    path = HOME / file
     spec = importlib.util.spec_from_file_location(f"tu_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

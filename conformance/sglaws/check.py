@@ -22,8 +22,7 @@ SIGNS = {
     "blank": "",  # it has nothing that could be tested
 }
 CLOSE = 0.05  # how much further from the target than the textbook's is no surprise
-CLOSE_TO_MOMENTS = 0.25  # the same of a law that only measurements show
-AS_FAR = 2.0  # the factor that is surprising at the defaults
+MEASURED = 0.25  # the same of a law that only measurements show
 V, EXAMPLES = 8.0, 50
 #: of every kind of sampler, the settings that all libraries share; a correction by
 #: rejections claims to be exact at any step, so it gets a large one, on which it
@@ -173,10 +172,11 @@ def of_a_law(
         ratio = furthest(measured)
         return "law", ratio, f"{ratio:.3g} of the target, stated {stated:.3g}", numbers
     ratio = measured if law is None else law / target
-    best, allowed = _textbook(adapter, setting) / target, np.log(1 + CLOSE)
-    if law is None:
-        allowed = np.log(1 + CLOSE_TO_MOMENTS)
-    if (_distance(ratio) - _distance(best)).max() > allowed:
+    best, close = (
+        _textbook(adapter, setting) / target,
+        MEASURED if law is None else CLOSE,
+    )
+    if (_distance(ratio) - _distance(best)).max() > np.log1p(close):
         text = f"{furthest(ratio):.3g} of the target, the textbook {furthest(best):.3g}"
         return "surprise", furthest(ratio), text, numbers
     return "right", furthest(ratio), "", numbers
@@ -221,7 +221,7 @@ def _front_door(adapter: Adapter) -> tuple[str, float | None, str, dict]:
         for ratio, curvature in zip(ratios, DOORS, strict=True)
     )
     ratio = min(ratios, key=lambda x: _distance(np.array(x)))
-    near = 1 / AS_FAR <= ratio <= AS_FAR
+    near = 0.5 <= ratio <= 2
     sign = "law" if far else "right" if near else "surprise"
     return sign, ratio, text, {"ratios": ratios}
 

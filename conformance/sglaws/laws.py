@@ -197,8 +197,10 @@ def thermostat(step: Step, setting: Setting) -> np.ndarray:
         heat = np.mean([each[1, 1] for each in covariance]) / setting.mass
         return np.array([each[0, 0] for each in covariance]), heat
 
-    low, high = 0.0, 1e6
-    for _ in range(80):
+    low, high = 0.0, 1.0
+    while at(high)[1] > setting.temperature and high < 1e6:
+        low, high = high, 2 * high
+    for _ in range(60):
         middle = (low + high) / 2
         hot = at(middle)[1] > setting.temperature
         low, high = (middle, high) if hot else (low, middle)

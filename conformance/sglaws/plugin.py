@@ -44,10 +44,6 @@ class SquareItem(pytest.Item):
             return f"{self.name}: {excinfo.value}"
         return super().repr_failure(excinfo)
 
-    def reportinfo(self):
-        """Name the square."""
-        return self.path, None, f"sglaws {self.name}"
-
 
 def pytest_collection_modifyitems(session, config, items):
     """Append a test for each square."""

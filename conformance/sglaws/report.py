@@ -42,12 +42,12 @@ def measure(
             line = f"{SIGNS[square.sign]:1} {adapter.name:24} {test:17} {square.text}"
             print(line, file=sys.stderr, flush=True)
     packages = {
-        each.metadata["Name"]: each.version
+        each.metadata["Name"].replace("_", "-"): each.version
         for each in importlib.metadata.distributions()
     }
     return {
         "library": library,
-        "version": packages.get(library, "unknown"),
+        "version": packages.get(library, "of a checkout"),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "platform": platform.platform(),
