@@ -3,6 +3,7 @@ turn their squares, right samplers that fail nowhere, and the plugin and the rep
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -258,3 +259,14 @@ def test_what_an_adapter_has_to_write_is_said():
         assert getattr(Adapter, name).__doc__
     with pytest.raises(NotImplementedError):
         Adapter().arguments(Setting())
+
+
+def test_the_adapter_of_the_readme_is_whole_and_right(few):
+    """Its block imports the tool by the name that the wheel has."""
+    folder = Path(laws.__file__).parent
+    block = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    found = {}
+    exec(block.replace("from sglaws", "from conformance.sglaws"), found)
+    signs = {square.test: square.sign for square in check(found["ADAPTERS"][0])}
+    assert signs["exact gradient"] == signs["temperature"] == "right"
+    assert not {"law", "interface"} & {*signs.values()}
