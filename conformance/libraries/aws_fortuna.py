@@ -25,6 +25,7 @@ class Hamiltonian(Adapter):
 
     name, kind, documented = "sghmc", "sghmc", staticmethod(laws.kick_first)
     offers = frozenset({"friction", "mass"})
+    blank = {"front door": "the defaults of its approximators were not measured"}
 
     def arguments(self, s):
         return {

@@ -82,6 +82,8 @@ class JaxSGMC(Adapter):
     samples = 100_000
     blank = {
         "schedule": "the scheduler of all samplers is a report of its own",
+        "front door": "at the defaults of `alias` equal step sizes give nan: a report "
+        "of its own",
     }
 
     def extra(self, s):

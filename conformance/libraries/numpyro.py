@@ -43,7 +43,10 @@ class Corrected(Adapter):
 
     name, kind, linear, own_batches = "HMCECS, proxy", "exact", False, True
     documented, degree, size = "the target", 2, 2
-    blank = {test: "one minibatch size" for test in ("gradient noise",)}
+    blank = {
+        "gradient noise": "one minibatch size",
+        "front door": "its inner kernel adapts its step size",
+    }
 
     def arguments(self, s):
         return {"curvature": s.curvature}
