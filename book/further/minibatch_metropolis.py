@@ -9,7 +9,7 @@
 # # Can rejections correct minibatch noise?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! AMAGOLD, ! Metropolis correction with minibatches, ! austerity, ! acceptance; with minibatches
@@ -163,8 +163,6 @@ plt.show()
 # ```
 #
 # ```{prf:proof}
-# :class: dropdown
-#
 # *A step, given its minibatch.* Let $p_\omega(r' \mid \theta, r)$ be the density of the new momentum, which determines the new position. The proof of {prf:ref}`thm-reversal-short`, with the minibatch gradient and the variance $2C\varepsilon$ of all noise, gives
 #
 # $$
