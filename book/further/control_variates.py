@@ -9,7 +9,7 @@
 # # Less noise: control variates
 #
 # ```{div} page-head
-# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 4 seconds
+# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 4 seconds
 # ```
 #
 # ```{index} ! control variate, ! SVRG, ! heavy tails, ! tail exponent
@@ -43,8 +43,9 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # The gradient of all the data at the mode costs one pass, once.
 # If a minibatch had to say only how far the gradient has changed since, what would a sample cost?
 #
-# **One pass in place of a hundred**, in the example below, for a variance right to one per cent.
-# The estimate has no noise at the mode and little close by, and a posterior lies close by: its width falls as $1/\sqrt N$ while the data grow. So the price grows with the number of coefficients and no longer with $N$.
+# **One pass in place of a hundred**, for a $\theta$ with a variance right to one per cent and little friction, in the example below. Half of it is the second gradient of each example, at the mode; SGLD pays three passes.
+# One pass is as much as full gradients cost here. Control variates win from $N > 200\,(d + 1)$ on.
+# The estimate has no noise at the mode and little close by, and a posterior lies close by: its width falls as $1/\sqrt N$ while the data grow. So the number of gradients that a sample costs grows with the number of coefficients $d$ and no longer with $N$.
 #
 # The example is a linear regression with $N = 1{,}000$, four inputs, errors of variance 1 and a flat prior. Minibatches of $n = 10$ are drawn with replacement.
 #
@@ -175,7 +176,8 @@ plt.show()
 # which is $\frac{d + 1}N$ of the plain noise, 0.005 here.
 #
 # In the logistic regression more is left, although $N$ is the same: most examples lie far from the boundary between the classes and hardly depend on $\theta$.
-# If the model says 1 with the probability $p_i$, the difference is about $v_ix_ix_i^\top\delta$ with $v_i = p_i(1 - p_i)$, and the curvature is $\sum v_ix_ix_i^\top$. So the effective number of examples, $(\sum v_i)^2/\sum v_i^2$, takes the place of $N$. It is {c}`effective` here, so that $\frac{d + 1}N$ becomes $\frac5{171} = 0.029$. This posterior is not Gaussian: the intercept has the skewness {c}`skew`.
+# If the model says 1 with the probability $p_i$, the difference is about $v_ix_ix_i^\top\delta$ with $v_i = p_i(1 - p_i)$, and the curvature is $\sum v_ix_ix_i^\top$.
+# Above, $\frac{d + 1}N$ was $\frac{d + 2}N$ of the mean square less $\frac1N$ of the squared mean. For $v_i$ that are independent of $N(0, I)$ inputs the effective number of examples, $(\sum v_i)^2/\sum v_i^2$, takes the place of $N$ in the first term alone. It is {c}`effective` here, so the share is about $\frac6{171} - \frac1{1000} = 0.034$. This posterior is not Gaussian: the intercept has the skewness {c}`skew`.
 #
 # Here is what the control variate does to the variance of SGLD at the step $\eta = 0.2/N$ in the linear regression:
 
@@ -265,10 +267,11 @@ check("package", gap.abs().max(), at_most(1e-6), kind="exact", says=says)
 # By {prf:ref}`thm-price` excess × passes is $\frac nN\cdot\frac Va$ plus a term of the step. With fresh plain minibatches the first is 1, and with {eq}`eq-control-noise` it is $\frac{d + 1}N$. Counted in examples in place of passes, and with the term of the step,
 #
 # $$
-# \text{excess of the variance} \times \text{examples for an independent sample} = (d + 1) + n\,\frac{\varepsilon C}{2 - \varepsilon C},
+# \text{excess of the variance} \times \text{examples for an independent } \theta = (d + 1) + n\,\frac{\varepsilon C}{2 - \varepsilon C},
 # $$ (eq-control-price)
 #
 # *however many data there are*. With little friction, $\varepsilon C \to 0$, it is $d + 1$: one per cent costs $100\,(d + 1)$ examples, once the mode and the gradient there are known. SGLD has $\varepsilon C = 1$ and pays $d + 1 + n$.
+# A $\theta^2$ costs $\tfrac12(d + 1)(1 + a/C^2)$ at small steps, by the argument of {eq}`eq-price-square`.
 # {cite:t}`baker2019` show that with control variates the cost of SGLD at a given accuracy does not depend on $N$, for strongly log-concave models.
 
 # %% tags=["hide-input"]
@@ -283,7 +286,7 @@ rows = [[name, f"{n * p.excess * p.steps:.2f}"] for name, p in prices.items()]
 show_table(["d = 4, n = 10, small steps", "excess × examples"], rows)
 
 # %% [markdown]
-# On the price board of {doc}`/book/further/price` a $\theta$ costs {c}`board-theta` passes. The board takes the noise at its average, V/200 in its name, and counts one gradient of each example that is read. With the second one, at the mode, it is one pass.
+# On the price board of {doc}`/book/further/price` a $\theta$ costs {c}`board-theta` passes. The board takes the noise at its average, V/200 in its name, and counts one gradient of each example that is read. With the second one, at the mode, it is one pass: $2\cdot100\,(d + 1) = 1{,}000$ gradients, and $N = 1{,}000$. Full gradients without a bias cost one pass as well, so control variates win from $N > 200\,(d + 1)$ on where the curvatures are alike.
 #
 # Where the mode is not known, *SVRG* takes the place where the chain was some steps ago as the reference, and renews it with a pass now and then ({cite:t}`johnson2013` for optimisation, {cite:t}`dubey2016` for Langevin).
 # A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. It also helps where modes are many and far apart, as those of a network are: a fixed reference serves one of them.
@@ -302,8 +305,7 @@ show_table(["d = 4, n = 10, small steps", "excess × examples"], rows)
 # ## Other ways round the noise
 #
 # For the underdamped chain {cite:t}`cheng2018` bound the number of steps with exact gradients, and {cite:t}`chatterji2018` with control variates.
-# The zig-zag process of {cite:t}`bierkens2019` turns at random times, which it can draw from subsamples without a bias if the gradients of the examples have known bounds. {cite:t}`fearnhead2024` replace the bounds by steps, which brings a bias back.
-# Microcanonical dynamics holds the size of the momentum fixed. {cite:t}`sommer2026smile` find that minibatches bias it where the noise differs between directions, and precondition with the shape of the noise.
+# The zig-zag process {cite:p}`bierkens2019` uses subsamples without a bias if the gradients of the examples have known bounds; in steps {cite:p}`fearnhead2024` and in microcanonical dynamics {cite:p}`sommer2026smile` a bias of the noise remains to be made small.
 #
 # **To remember:** a control variate takes away the noise at the mode, so the price of a sample grows with the dimension and no longer with the data.
 #

@@ -9,7 +9,7 @@
 # # What does an independent sample cost?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! price of a sample, passes over the data
@@ -27,7 +27,12 @@ import matplotlib.pyplot as plt
 from booklib.page.claims import at_least, at_most, check, near
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
-from booklib.page.prices import least_prices, show_prices
+from booklib.page.prices import (
+    at_one_per_cent,
+    least_prices,
+    price_of,
+    show_prices,
+)
 from booklib.page.tables import show_table
 from sgmc import sample
 from sgmc.kernels import SGLD
@@ -40,8 +45,9 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A step with a minibatch of 100 out of 60,000 examples costs a six-hundredth of a full gradient.
 # How many passes over the data does one independent sample cost, if its variance is to be right to one per cent?
 #
-# **A hundred**, with small fresh minibatches, no noise estimate and a model that fits. SGLD and SGHMC cost the same, and no friction changes it.
-# A sampler that reads *all* the data in each step needs one or two passes.
+# **A hundred** for an independent $\theta$, which a mean needs, with small fresh minibatches, no noise estimate and a model that fits. SGLD and SGHMC cost the same, and no friction changes it.
+# An independent $\theta^2$, which a variance needs, costs half of that with SGLD or at a large friction, and more at a small one.
+# A sampler that reads *all* the data in each step needs one pass for a $\theta$ and two for a $\theta^2$, if its integrator has no bias.
 #
 # {numref}`fig-price` shows it in one direction of a posterior, with curvature 1, where a step reads the share $n/N$ of the data.
 # The exact chain has the three numbers that we need: how far its variance is above the right one, and how many passes an independent $\theta$ and an independent $\theta^2$ take.
@@ -83,14 +89,16 @@ plt.show()
 # *Before you read on: why does no friction help?*
 #
 # This is the *price board* of the part, for $N/n = 100$ and curvature 1: the passes for an independent $\theta$ and an independent $\theta^2$, with a variance that is right to one per cent.
-# Every row is computed from an exact chain, and the page that is named explains it.
+# Every row is computed from an exact chain.
 
 # %% tags=["hide-input"]
 show_prices(1)
 
 # %% [markdown]
 # The first two rows are this page's. The third reads all the data in each step. The palindromic step of {doc}`/book/tutorial/sgnuts` then has the exact variance on a Gaussian, so it may be as long as the posterior is wide.
-# At this accuracy fresh minibatches therefore cost 25 to a hundred times as much as full gradients. The other rows are the ways out that pages 2, 3, 4 and 7 find.
+# At this accuracy fresh minibatches therefore cost a hundred times as much as full gradients for a $\theta$, and 25 times as much for a $\theta^2$.
+# With an integrator that has a bias, full gradients are more expensive: Algorithm 2 takes {c}`full-theta` passes for a $\theta$ ($C = \tfrac12$) and {c}`full-square` for a $\theta^2$ ($C = 1$), so the factors are then about 20 and 5.
+# The other rows are ways out: {doc}`an estimate </book/further/choosing_the_estimate>`, {doc}`passes and sweeps </book/further/splittings>`, {doc}`control variates </book/further/control_variates>` and {doc}`SGD </book/further/constant_sgd>`.
 #
 # ## Three factors
 #
@@ -160,7 +168,7 @@ show_prices(1)
 # In words,
 #
 # $$
-# \text{excess of the variance} \times \text{passes for an independent sample} = 1,
+# \text{excess of the variance} \times \text{passes for an independent } \theta = 1,
 # $$
 #
 # whatever the step size, the friction and the size of the minibatch, as long as $n \ll N$ and $\varepsilon C \le 1$.
@@ -214,7 +222,7 @@ check(
 # %% [markdown]
 # ## The price of a variance
 #
-# An independent $\theta$ is what a mean needs. A variance needs independent values of $\theta^2$, whose autocorrelation is $\rho^2$ where that of $\theta$ is $\rho$.
+# An independent $\theta$ is what a mean needs. A variance needs independent values of $\theta^2$. For a Gaussian $\theta$ with the autocorrelation $\rho$ that of $\theta^2$ is $\rho^2$.
 # The autocorrelations of SGLD's $\theta$ are powers of $1 - \eta a$. Those of $\theta^2$ decay twice as fast, so the product is ½ up to terms of order $\eta a$.
 # For SGHMC an independent $\theta^2$ takes $(C^2 + a)/(aC\varepsilon)$ steps ({eq}`eq-friction-cost`), in place of $2C/(a\varepsilon)$ for $\theta$. This holds without an estimate as well, because more noise multiplies all covariances by one number and leaves $\rho$ as it is. So the product is
 #
@@ -230,6 +238,20 @@ check(
 least = least_prices("sgld")[0].passes, least_prices("sghmc")[1].passes
 check("board-theta", least[0], near(100, 0.02), kind="exact", digits=4)
 check("board-square", least[1], near(49.6, 0.02), kind="exact", digits=3)
+
+
+def full_gradients(friction):
+    """The price of Algorithm 2 with exact gradients, at an excess of one per cent."""
+
+    def chain(size):
+        return price_of(sghmc_chain(one, size, friction))
+
+    return chain(at_one_per_cent(chain))
+
+
+passes = full_gradients(0.5).steps, full_gradients(1.0).steps_of_square
+check("full-theta", passes[0], near(5.1, 0.02), kind="exact", digits=2)
+check("full-square", passes[1], near(9.96, 0.02), kind="exact", digits=3)
 
 # %% [markdown]
 # A $\theta$ costs SGLD {c}`board-theta` passes. The cheapest $\theta^2$ costs {c}`board-square`; it takes a friction of 30, at which SGHMC is nearly SGLD.
@@ -290,6 +312,7 @@ check(
     max(products, key=lambda product: abs(product - 1)),
     near(1, 0.1),
     kind="exact",
+    digits=4,
     because="N/n − 1 in place of N/n, the growth of V, and 4 % between data sets",
 )
 run = sample(
@@ -315,10 +338,10 @@ check("regression-limit", limit, at_least(1.8e-3), kind="exact", digits=3)
 # The table has the average over the three coefficients. The product that is furthest from 1 is {c}`regression`, and a thousand chains of SGLD at $\eta = 3\cdot10^{-5}$ have the exact variance ratio: {c}`regression-run`.
 # The law holds even at an excess of 2.7 times the right variance. At still larger steps the chain has no stationary variance any more: the spectral radius is {c}`regression-large` at $\eta = 1.5\cdot10^{-3}$ and {c}`regression-unstable` at $1.8\cdot10^{-3}$, although with all the data the chain would be stable up to {c}`regression-limit`.
 #
-# So fresh minibatches save nothing at an accuracy of one per cent. They do save where an excess of a hundred per cent is good enough, which costs one pass. They also save on the way in from a bad start, as in stochastic gradient descent.
+# So fresh minibatches save nothing at an accuracy of one per cent. At an excess of a hundred per cent a $\theta$ costs one pass, as with full gradients; only a $\theta^2$ is cheaper, half a pass in place of two. They do save on the way in from a bad start, as in stochastic gradient descent.
 # {cite:t}`brosse2018` and {cite:t}`nemeth2021` find that plain SGLD is no cheaper than full gradients at the same accuracy, and that {doc}`control variates </book/further/control_variates>` can make it so.
 #
-# **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent sample = 1. One per cent costs a hundred passes, where full gradients cost one or two.
+# **To remember:** with fresh minibatches and no noise estimate, excess of the variance × passes for an independent $\theta$ = 1. One per cent costs a hundred passes, where full gradients cost one, or five with the bias of Algorithm 2.
 #
 # ## Change it
 #
@@ -391,7 +414,7 @@ check(
 # ```{exercise}
 # :label: ex-price-diagnose
 #
-# ★★ *Diagnose a run.* Without a noise estimate, 30 epochs of SGLD gave an effective sample size of 900, in a direction in which the data make the curvature and not the prior. How far is the variance from the right one there? The authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess? And what would an effective sample size of 3 have told them after 300 epochs?
+# ★★ *Diagnose a run.* Without a noise estimate, 30 epochs of SGLD gave an effective sample size of 900, in a direction in which the data make the curvature and not the prior. How far is the variance from the right one there? The authors halve the step and find the same effective sample size after 60 epochs. What do they learn about the excess?
 # ```
 #
 # ```{solution} ex-price-diagnose
@@ -399,7 +422,7 @@ check(
 #
 # A sample took $\frac1{30}$ of a pass, so the excess is 30, and the variance about 31 times the right one.
 # Half the step doubles the passes, as they find; by the law it halves the excess, and the variance is still 16 times the right one (if the chain is stable at all).
-# A sample in a hundred passes means an excess of one per cent. So without a noise estimate a *large* effective sample size for each epoch is a bad sign.
+# So without a noise estimate a *large* effective sample size for each epoch is a bad sign.
 # ```
 #
 # ## Further reading

@@ -48,7 +48,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*too cold|.*do not agree"
 #
 # **The integrator reduces the error of the step; the order of the data reduces the error of the noise.** With minibatches the second error is the larger one, so the order matters more.
 #
-# (You need the palindromic step of page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.)
+# Of {doc}`the palindromic step </book/tutorial/sgnuts>` you need only this: half a drift, a kick whose friction acts on $(r + r')/2$, half a drift. Read backwards it is itself.
 #
 # A composition is a list of moves, such as *BAOA*, a kick (B) by the gradient, half a drift (A), friction and its noise (O), half a drift:
 
@@ -99,7 +99,7 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-splittings` has the answer for the bowl. With exact gradients the composition decides.
-# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions. The advantage of one over the other stays, but at small steps it is small beside the noise.
+# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions. The distances between the three stay, but not which is best: UBU, too narrow with exact gradients, is now nearest to 1. At small steps all three differ little beside the noise.
 #
 # The right panel changes only the order of the data: *passes* over the shuffled data, or *symmetric sweeps*, a pass and then the same pass backwards. The excess is then of a higher order. At a step of 0.1 it is 1 per cent in place of 20.
 # Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
@@ -112,7 +112,7 @@ plt.show()
 # So can friction together with its noise, the *Ornstein–Uhlenbeck* process $dr = -CM^{-1}r\,dt + N(0, 2C\,dt)$ (O).
 # Even friction, noise and drift together can (U): they are the motion of a ball in a fluid without a force {cite:p}`chandrasekhar1943`.
 # The letters name the lists.
-# *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias of order $\varepsilon^2$ at most on a Gaussian with exact gradients.
+# *BAOAB* {cite:p}`leimkuhler2013` and *UBU* ({cite:t}`zapatero2017`, {cite:t}`sanzserna2021`) read the same from both sides, and that symmetry makes their bias with exact gradients of order $\varepsilon^2$ (BAOAB has none in $\theta$ on a Gaussian).
 # The last half kick of one BAOAB step and the first of the next use the gradient at the same position. Merged into one kick they cost one gradient: BAOA.
 #
 # One list gives two things.
@@ -315,7 +315,7 @@ for m in (5, 10, 20, 40, 80):
     print(f"mε√a = {m * 0.1:3}: passes leave {left:.3f} of the excess")
 
 # %% [markdown]
-# **Keep $m\varepsilon\sqrt a$ at about 1 or below**, with $a$ the largest curvature. And subtract nothing: passes leave no noise to subtract, so they do not go together with an estimate ({doc}`/book/further/choosing_the_estimate`).
+# **Keep $m\varepsilon\sqrt a$ at about 1 or below.** This is one direction, with $C = \sqrt a$; with several curvatures the same limit for the largest one keeps a pass short in all. And subtract nothing: short passes leave next to no noise, so they do not go together with an estimate ({doc}`/book/further/choosing_the_estimate`).
 #
 # **To remember:** a better integrator reduces the error of the step, and a better order of the data reduces the error of the noise, as long as a pass is short.
 #
@@ -348,7 +348,10 @@ for m in (5, 10, 20, 40, 80):
 # :class: dropdown
 #
 # After the first step $r = -\varepsilon e$ and $\theta = -\varepsilon^2e$; the second kick takes the momentum back to zero, and the position stays at $-\varepsilon^2e$: a pass returns the momentum and not the position.
-# A sweep goes on with $-e$ and $e$: $r = \varepsilon e$ and $\theta = 0$, then $r = 0$ and $\theta = 0$. It returns both; what remains is what force and friction change meanwhile, one order higher.
+# A sweep goes on with $-e$ and $e$: $r = \varepsilon e$ and $\theta = 0$, then $r = 0$ and $\theta = 0$. It returns both. What remains is what force and friction change meanwhile, $\varepsilon^3$ in place of $\varepsilon^2$.
+#
+# In the variance these displacements add up over the $1/\varepsilon$ steps that the chain remembers: to order $\varepsilon^4/\varepsilon = \varepsilon^3$ with passes, and to order $\varepsilon^6/\varepsilon = \varepsilon^5$ at the end of a sweep.
+# The order four of the table is the excursion within a sweep: $\theta$ is displaced by the order of $\varepsilon^2$, so its variance by $\varepsilon^4$, averaged over the steps. With passes the excursion is of the same order, but the net displacement, of order three, is larger.
 # ```
 
 # %% [markdown]
@@ -403,4 +406,3 @@ check(
 # ## Further reading
 #
 # {cite:t}`leimkuhler2016` is the textbook on splittings of Langevin dynamics, {cite:t}`sanzserna2021` bound their errors in Wasserstein distance, and {cite:t}`paulin2024` have symmetric minibatch splitting for convex and neural models.
-# {cite:t}`zhang2020amagold` correct the noise by a rejection instead, which needs fresh minibatches; `AMAGOLD` of `sgmc.other_kernels` is their algorithm.

@@ -257,7 +257,7 @@ def least_prices(name: str) -> tuple[Least, Least]:
 
 def show_prices(page: int) -> None:
     """Show the price board of a page of *Further*: all rows on page 1, elsewhere the
-    rows that the page adds, below the first page's SGHMC.
+    rows that the page adds, below the first page's SGHMC, with their settings.
 
     Example:
         >>> show_prices(2)
@@ -269,9 +269,12 @@ def show_prices(page: int) -> None:
     rows = []
     for name, way in WAYS.items():
         if page in (1, way.page) or name == "sghmc":
-            row = [way.name, *([str(way.page)] if page == 1 else [])]
+            row = [way.name]
             for passes, *setting in least_prices(name):
-                row += [f"{passes:.2f}", way.setting.format(*setting)]
+                row.append(f"{passes:.2f}")
+                if page != 1:
+                    row.append(way.setting.format(*setting))
             rows.append(row)
-    heads = ["variance right to 1 %", *(["page"] if page == 1 else [])]
-    show_table([*heads, "passes for a θ", "with", "passes for a θ²", "with"], rows)
+    settings = [] if page == 1 else ["with"]
+    heads = ["passes for a θ", *settings, "passes for a θ²", *settings]
+    show_table(["variance right to 1 %", *heads], rows)
