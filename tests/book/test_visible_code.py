@@ -134,11 +134,6 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(mean - 1) ** 2 + variance",
         "variance",
     ),
-    "steps_per_sample": (
-        {"heat-held"},
-        "torch.outer(push, push)",
-        "0.2 * torch.outer(push, push)",
-    ),
     "cifar": (
         {"bias"},
         "combinations(range(6), n)",
