@@ -9,7 +9,7 @@
 # # Does it replicate?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 12 minutes, without the exercises · Running: about 5 seconds
+# Level: first course · Reading: about 14 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! replication, reproduction, equal terms

@@ -9,7 +9,7 @@
 # # Do more steps a sample, or trees, pay?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 28 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 27 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! steps per sample, thinning, equal gradients; see: epoch; pass

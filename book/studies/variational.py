@@ -9,7 +9,7 @@
 # # Variational inference, given the same
 #
 # ```{div} page-head
-# Level: second course · Reading: about 16 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! variational inference, ELBO, Bayes by Backprop, mean-field
