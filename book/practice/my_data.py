@@ -9,10 +9,10 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 43 minutes · Running: about 30 seconds
+# Level: first course · Reading: about 45 minutes · Running: about 30 seconds
 # ```
 #
-# Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours.
+# Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours. *Augmented images* has the images of *Segmentation*, and *Pretrained weights* those of *Augmented images*.
 #
 # | my layer or input is | my targets are | my model or machine is |
 # | --- | --- | --- |
@@ -495,7 +495,7 @@ check(
 #
 # Few of many coefficients matter: each gets a scale of its own with heavy tails, $b_j = z_j\lambda_j\tau$, written non-centred, with $z_j \sim N(0, 1)$.
 # Its funnels need NUTS with a small step, `target_acceptance=0.95`, all the data, and patience; minibatch methods do badly.
-# NumPyro's NUTS is much faster here ({doc}`/book/practice/step_cost`).
+# This run shows the lines and is far too short for the result: `sample` warns of divergences and of chains that disagree. A real one takes minutes; NumPyro's NUTS is the faster tool ({doc}`/book/practice/step_cost`).
 
 # %%
 from torch.distributions import StudentT

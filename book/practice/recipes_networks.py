@@ -182,7 +182,7 @@ check("scaled-less-five", family({"": (scaled_one, five)})[""], kind="stored")
 
 # %% [markdown]
 # Scaling changes the log loss of one trained network by {c}`one-loss` on MNIST and by {c}`one-clothes` on Fashion-MNIST, and its calibration error there by {c}`one-calibration` percentage points. There one scaled network less five, for the same epochs, is {c}`scaled-less-five` in log loss.
-# Averages of five need no scaling.
+# Averages of five gain next to nothing by scaling.
 # For samples one number may be too blunt: on MNIST it lowers their log loss, and changes the calibration error by {c}`sampled-calibration` points.
 
 # %% [markdown]

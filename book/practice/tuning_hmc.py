@@ -96,12 +96,12 @@ check(
 # %% [markdown]
 # | mark | right | otherwise |
 # | --- | --- | --- |
-# | acceptance | 0.65 to 0.9 | more steps of `adapt`; too small a step costs little, too large a one much |
+# | acceptance | near its target, 0.8 unless you gave another | more steps of `adapt`; too small a step costs little, too large a one much |
 # | share of divergent trees | 0 | all: the step is too long, `adapt`; some: a funnel, so a {ref}`non-centred hierarchy <my-pyro-program>`, then `target_acceptance=0.95` |
 # | share at the largest depth | 0 | too small a step or a wrong mass: standardise the inputs, adapt for longer |
 # | $\hat R$ | at most 1.01 | more samples, or {ref}`modes <chains-disagree>` |
 #
-# All chains together learn the mass: give `adapt` some thousand positions, 100 steps of 100 chains or 500 of ten.
+# All chains together learn the mass: give `adapt` some thousand positions for a final run, 100 steps of 100 chains or 500 of ten; the four hundred of the recipes do for a few parameters.
 # The learned mass is right to {c}`mass` in the worst of the ten scales; with mass 1 a sample costs {c}`cost-of-mass` times as many gradients.
 #
 # ## What the acceptance says

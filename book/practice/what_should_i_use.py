@@ -15,7 +15,7 @@
 # ```{index} ! which method, ! which sampler, ! choosing a method
 # ```
 #
-# Do you want the *parameters* of a model or the *predictions* of a network, and what is already there?
+# Do you want a model's *parameters* or a network's *predictions*, and in which tool is your model already written?
 # Find your row.
 #
 # | you have, and want | take | lines | on one core | measured |
@@ -300,7 +300,7 @@ for name in names.split():
 # %% [markdown]
 # ## To remember
 #
-# **Keep the tool that you know; for predictions, train five networks and fit a temperature before you sample; sample where you need the posterior.**
+# **Keep the tool that you know; for predictions, train five networks, or fit a temperature to one, before you sample; sample where you need the posterior.**
 #
 # ```{exercise}
 # :label: ex-decide-cost

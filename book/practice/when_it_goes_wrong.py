@@ -18,7 +18,7 @@
 # | you see | most often because | section |
 # | --- | --- | --- |
 # | all samples predict the same | the temperature is 1/N, or samples follow too closely | [all-alike](#all-alike) |
-# | samples are too wild, a temperature above 1 | the gradient noise exceeds the friction | [too-wide](#too-wide) |
+# | samples are too wide, a temperature above 1 | the gradient noise exceeds the friction | [too-wide](#too-wide) |
 # | samples are too narrow, error bars too small | the chains have not arrived, or noise is subtracted twice | [too-narrow](#too-narrow) |
 # | R̂ is large, few effective samples | modes, or too short a run | [chains-disagree](#chains-disagree) |
 # | labels of a mixture switch | the posterior is symmetric | [labels-switch](#labels-switch) |
@@ -143,7 +143,7 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 #
 # * *Why.* A short run that started at a mode has not spread yet.
 #   Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
-# * *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()`.
+# * *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()` (both in `sgmc.minibatches`).
 # * *Check.* Chains that start wider than the posterior must meet.
 #
 # (chains-disagree)=
@@ -154,7 +154,7 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 #
 # * *Why.* The run is short, some directions are far longer than others, or there are several modes.
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
-# * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`.
+# * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`. Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
 # * *Check.* R̂ of what you report is at most 1.01, where all chains together are one per cent wider than each, and it has 400 effective samples. `sample` warns from 1.1 on: short runs reach less by chance.
 #
 # (labels-switch)=
