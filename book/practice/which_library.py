@@ -119,7 +119,7 @@ plt.show()
 others = [each for each in squares if each["library"] != "sgmc"]
 laws_of = [each for each in others if each["numbers"] and each["ratio"] is not None]
 claim(
-    "Samplers called SGLD whose exact gradient gives another distribution than documented",
+    "Samplers called SGLD with another distribution than documented, exact gradient",
     sum(
         each["sign"] == "law"
         for each in others
@@ -199,8 +199,8 @@ plt.show()
 uneven = np.array([0.1, 0.46, 2.15, 10.0])
 small = {order: thermostat(order, 0.03, 0.1, uneven) for order in STEPS}
 claim(
-    "posteriors and Blackjax: largest distance of four variances from the law of the old "
-    "momentum, relative",
+    "posteriors and Blackjax: largest distance of four variances from the law of the "
+    "old momentum, relative",
     max(
         abs(np.log(measured[name] / exact["old momentum"])).max()
         for name in ("posteriors", "blackjax")
@@ -210,7 +210,7 @@ claim(
     kind="stored",
 )
 claim(
-    "Old momentum, ε = 0.03, A = 0.1: variance over the target's in the flattest directions",
+    "Old momentum, ε = 0.03, A = 0.1: variance over the target's, flattest directions",
     small["old momentum"][0],
     near=0.303,
     within=0.001,
@@ -218,7 +218,7 @@ claim(
     kind="exact",
 )
 claim(
-    "Old momentum, ε = 0.03, A = 0.1: variance over the target's in the steepest directions",
+    "Old momentum, ε = 0.03, A = 0.1: variance over the target's, steepest directions",
     small["old momentum"][-1],
     near=3.006,
     within=0.005,
