@@ -189,6 +189,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "0.5 * (one.mean(0) - other.mean(0))",
         "(one.mean(0) - other.mean(0))",
     ),
+    "learning_coefficient": (
+        {"law-users", "simulated"},
+        "(1 + step_size / 2 * noise)",
+        "(1 + step_size * noise)",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",

@@ -1,0 +1,388 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
+# ---
+
+# %% [markdown]
+# # The learning coefficient
+#
+# ```{div} page-head
+# Level: second course · Reading: about 15 minutes, without the exercises · Running: about 6 seconds
+# ```
+#
+# ```{index} ! learning coefficient, ! singular learning theory, devinterp, WAIC, functional variance
+# ```
+
+# %%
+import math
+
+import torch
+
+from booklib.models.learning_coefficient import Minimum, choose
+from booklib.page.claims import check, near
+from sgmc.splittings import langevin_chain
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+from scipy.stats import norm
+
+from booklib.models.learning_coefficient import reported
+from booklib.page.claims import at_least, at_most
+from booklib.page.figures import COLOURS, TRUTH, use_style
+from booklib.page.play import play
+from booklib.page.tables import show_table
+from booklib.runs.results import RESULTS, read_result, who_ran
+
+use_style()
+play()  # a claim that fails now shows ✗, and the page goes on
+stored = read_result(RESULTS / "learning_coefficient.json")
+runs, regression = stored["devinterp"]["settings"], stored["regression"]
+users = regression["rows"]["SGLD, the step of users"]
+lawful = regression["rows"]["SGHMC, by the law"]
+
+# %% [markdown]
+# Developmental interpretability follows a network through its training by its *local learning coefficient* {cite:p}`lau2025,furman2024`, a number that the library *devinterp* estimates by SGLD.
+# Its step size is chosen by looking at loss traces; the authors' notebook calls that "more an art than a science".
+# How much of the number is the sampler's?
+#
+# **With $n\beta = n/\log n$, much of it: on a regression whose answer is {c}`right`, SGLD reports {c}`users` at a step that a look finds healthy. The exact law of its chain predicts that before the run; and the friction that the law chooses lets SGHMC report {c}`lawful` from the same number of gradients. With $n\beta$ of the size of the minibatch, as devinterp 2.0.1 has by default, the same step errs by {c}`default-share` only ({numref}`fig-coefficient`).**
+
+# %%
+d, n, m, gamma = 10, 10_000, 64, 1.0
+a = torch.logspace(-1, 1, d, dtype=torch.float64)  # curvatures of the loss
+
+
+def law(share, nbeta):
+    """What SGLD reports, its step being `share` over the largest curvature."""
+    p, noise = nbeta * a + gamma, nbeta**2 * a / m
+    step_size = share / p.max()
+    v = (1 + step_size / 2 * noise) / (p * (1 - step_size / 2 * p))
+    return float(nbeta / 2 * (a * v).sum())
+
+
+large, small = n / math.log(n), m / math.log(m)
+exact = {b: float((b * a / (b * a + gamma)).sum() / 2) for b in (large, small)}
+for share in (1.0, 0.5, 0.1):
+    print(f"{share:4}: {law(share, large):6.2f} {law(share, small):6.2f}")
+print(f"none: {exact[large]:6.2f} {exact[small]:6.2f}")
+check("right", exact[large], near(4.989, 0.001), kind="exact")
+check("law-users", law(0.5, large), near(11.667, 0.001), kind="exact")
+check("default-share", law(0.5, small) / exact[small] - 1, kind="exact", digits=2)
+
+# %% mystnb={"figure": {"caption": "Left: what SGLD reports, by the law, against its step in units of the stiffest direction (stable below 2), with $n\\beta = n/\\log n$ (line) and $m/\\log m$ (dashes); grey: an exact sampler. Points: a regression's real minibatches, stored runs. Right: ten settings of devinterp 2.0.1, measured against predicted from the minibatches that it drew (points, with two standard errors), and against the law of fresh minibatches (crosses).", "name": "fig-coefficient"}, "image": {"alt": "Left: a line that rises from 5 at small steps over 12 at one half to 22 at one, and a dashed one that stays between 4.4 and 5.6. One point lies on the line at one half, near 12, and one at the grey level of 5. Right: ten points on the diagonal between 4 and 12; crosses beside it."}} tags=["hide-input"]
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
+shares = torch.logspace(-2, 0, 40).tolist()
+for nbeta, style in ((large, "-"), (small, "--")):
+    values = [law(share, nbeta) for share in shares]
+    left.plot(shares, values, style, color=COLOURS["SGLD"])
+    left.axhline(exact[nbeta], ls=style, color=TRUTH, zorder=0)
+left.errorbar(
+    0.5, users["mean"], 2 * users["error"], fmt="o", color=COLOURS["SGLD"], label="SGLD"
+)
+left.errorbar(
+    0.5,
+    lawful["mean"],
+    2 * lawful["error"],
+    fmt="s",
+    color=COLOURS["SGHMC"],
+    label="SGHMC by the law,\nequal gradients",
+)
+left.set(xscale="log", xlabel=r"$\eta\,p_{\max}$", ylabel=r"reported $\hat\lambda$")
+left.legend()
+for row in runs.values():
+    bar = 2 * row["predicted_error"]
+    right.errorbar(
+        row["predicted"], row["measured"], bar, fmt="o", ms=3, color=COLOURS["SGLD"]
+    )
+    right.plot(row["law"], row["measured"], "x", color=COLOURS["naive SGHMC"])
+ends = [min(row["measured"] for row in runs.values()) - 1, 13]
+right.plot(ends, ends, color=TRUTH, zorder=0)
+right.set(xlabel="predicted", ylabel="reported by devinterp 2.0.1")
+plt.show()
+
+# %% [markdown]
+# *Before you read on: why does the small $n\beta$ protect?*
+#
+# | | the setting |
+# | --- | --- |
+# | regression | 10,000 examples, ten curvatures $a_i$ from 0.1 to 10, unit noise, so that $s_i^2 = a_i$; $\gamma = 1$, minibatches of 64 |
+# | the step of users | $\eta\,p_{\max} = \tfrac12$, a quarter of the stable ones, with a flat loss trace. A Metropolis step with exact gradients would accept 0.90 there, the notebook's own criterion |
+# | tuned | SGHMC's step and friction from the Hessian and the gradients at $w^*$, before the run, no look at a result |
+# | run | `python -m benchmarks.learning_coefficient regression` (or `singular`, `devinterp`), minutes on one core |
+#
+# ## What it is
+#
+# Let $w^*$ be a minimum of the mean loss $L$. The volume of the weights around it with $L < L(w^*) + \varepsilon$ shrinks like $\varepsilon^\lambda$ (up to logarithms), and $\lambda$ is the learning coefficient {cite:p}`watanabe2009,lau2025`.
+# In a regular model $\lambda = \tfrac d2$; where weights can change without changing the function it is smaller, and a rational number that the singularity decides.
+# It multiplies $\log n$ in the free energy, where BIC has $\tfrac d2$.
+# Since $n\beta\,(\mathbb E L - L(w^*)) \to \lambda$ at $\beta = 1/\log n$ {cite:p}`watanabe2013`, one samples $e^{-n\beta L}$ near $w^*$, with a prior $e^{-\frac\gamma2|w - w^*|^2}$ that keeps the chain there, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$.
+#
+# ## The law
+#
+# Assume that $L$ is a quadratic near $w^*$ with curvatures $a_i$, that $\nabla L(w^*) = 0$, and that the minibatch noise does not depend on the place. SGLD moves by
+#
+# $$
+# \delta \leftarrow \delta - \eta\,(n\beta\,\nabla\tilde L + \gamma\delta) + \mathcal N(0, 2\eta), \qquad \delta = w - w^*
+# $$
+#
+# (devinterp's `lr` is $2\eta$). In direction $i$ with $p_i = n\beta a_i + \gamma$ and the noise $V_i = (n\beta)^2s_i^2/m$ of the gradient this is $\delta \leftarrow (1 - \eta p_i)\,\delta$ plus noise of variance $2\eta + \eta^2V_i$.
+# Starting at $w^*$, the variance after $t$ steps is therefore $v_i\,(1 - (1 - \eta p_i)^{2t})$ with
+#
+# $$
+# v_i = \frac{1 + \frac12\eta V_i}{p_i\,(1 - \frac12\eta p_i)}, \qquad \mathbb E\hat\lambda = \tfrac12\sum_i n\beta a_iv_i,
+# $$ (eq-coefficient)
+#
+# averaged over the steps that are kept. An exact sampler reports $\tfrac12\sum_in\beta a_i/p_i$, nearly $\tfrac d2$.
+# Where the model fits, $s_i^2 = a_i$ ({eq}`eq-fisher`), so $V_i \approx (n\beta/m)\,p_i$, and the relative excess in each direction is about
+#
+# $$
+# \tfrac12\,\eta p_i\,\bigl(1 + n\beta/m\bigr).
+# $$ (eq-coefficient-excess)
+#
+# That is why the small $n\beta$ protects: at $n/\log n$ the bracket is 18, at $m/\log m$ it is 1.24. At the step of users {eq}`eq-coefficient` has {c}`law-users` for the first.
+# A flat trace sees none of this, because the chain *is* stationary, only too wide. `sgmc` warns of it: in a quadratic $\hat\lambda$ is half the sum that the virial thermometer averages.
+#
+# The last assumption fails at first order, since the noise grows with the distance: a minibatch has a Hessian of its own. In a regression the growth is exact, too:
+
+# %%
+generator = torch.Generator().manual_seed(0)
+x = a.sqrt() * torch.randn(n, d, generator=generator, dtype=torch.float64)
+y = torch.randn(n, generator=generator, dtype=torch.float64)
+residuals = y - x @ torch.linalg.lstsq(x, y[:, None]).solution[:, 0]
+gradients = x * residuals[:, None]
+minimum = Minimum(x.T @ x / n, gradients.T @ gradients / n, n)
+precision, factor = minimum.precision(large, gamma), large**2 * (1 / m - 1 / n)
+step_size = 0.5 / float(torch.linalg.eigvalsh(precision)[-1])
+S = torch.linalg.inv(precision)
+for _ in range(30):  # the noise where the chain is, at covariance S, and S again
+    H, spread = minimum.hessian, (x @ S * x).sum(1, keepdim=True)
+    growth = factor * ((x * spread).T @ x / n - H @ S @ H)
+    chain = langevin_chain(precision, step_size, minimum.noise(large, m) + growth)
+    S = chain.stationary_covariance()
+whole = float(large / 2 * (H * S).sum())
+
+delta, total = torch.zeros(64, d, dtype=torch.float64), 0
+for t in range(1_500):
+    i = torch.randint(n, (64, m), generator=generator)
+    gap = torch.einsum("cmd,cd->cm", x[i], delta) - residuals[i]
+    force = large / m * torch.einsum("cm,cmd->cd", gap, x[i]) + gamma * delta
+    noise = torch.randn(delta.shape, generator=generator, dtype=torch.float64)
+    delta = delta - step_size * force + (2 * step_size) ** 0.5 * noise
+    if t >= 700:
+        total = total + large / 2 * torch.einsum("ci,ij,cj->c", delta, H, delta)
+each = total / 800
+check("simulated", each.mean(), near(whole), error=float(each.std() / 8), digits=3)
+
+# %% tags=["hide-input"]
+plain = reported(
+    langevin_chain(precision, step_size, minimum.noise(large, m)), large * H, 10_000
+)[0]
+check("whole", whole, near(users["mean"], 5 * users["error"]), kind="exact", digits=4)
+check("plain", plain, at_most(whole), kind="exact", digits=4)
+check("users", users["mean"], at_least(2 * exact[large]), kind="stored", digits=4)
+z = {name: row["z"] for name, row in runs.items()}
+worst = max(z, key=lambda name: abs(z[name]))
+check("devinterp", abs(z[worst]), at_most(3.5), kind="stored", digits=2)
+p = large * a + gamma
+step, V = 0.5 / p.max(), large**2 * a / m
+injected = 2 * step * (1 - step / 2 * V).clamp(min=0)
+clipped = large / 2 * a * (injected + step**2 * V) / (1 - (1 - step * p) ** 2)
+check("clipped", clipped.sum(), near(8.716, 0.001), kind="exact", digits=2)
+shuffles = stored["devinterp"]["shuffles"]
+replayed, fresh = shuffles["replayed"], shuffles["reshuffled"]
+check("replayed", replayed["spread"], kind="stored", digits=2)
+check("reshuffled", fresh["spread"], kind="stored", digits=2)
+check("own-error", replayed["own_error"], kind="stored", digits=2)
+aim = regression["localised"]
+margin = 0.02 * aim + 2 * lawful["error"]
+check("lawful", lawful["mean"], near(aim, margin), kind="stored", digits=3)
+
+# %% [markdown]
+# The law has {c}`plain` for these data, the law with growing noise {c}`whole`; the 64 chains of the cell report {c}`simulated`.
+#
+# ## Given the minibatches: devinterp itself
+#
+# In its sampler (version 2.0.1) the shuffle of the first epoch is replayed for ever (`_make_feed`), all chains see the same minibatches by default, the average takes in the burn-in and each step's *own* minibatch loss, and $L(w^*)$ is a mean over 32 minibatches.
+# Once the minibatches are given, each step is an affine map plus Gaussian noise, so mean and covariance of $\delta$ are exact, and so are mean and variance of the estimate (`reported_given`). We ran the library, read from its output which examples it drew, and predicted what it reported: twenty chains a setting.
+
+# %% tags=["hide-input"]
+show_table(
+    ["setting", "reported", "predicted", "z", "fresh law", "exact sampler"],
+    [
+        [
+            name,
+            f"{row['measured']:.2f}",
+            f"{row['predicted']:.2f} ± {row['predicted_error']:.2f}",
+            f"{row['z']:+.1f}",
+            f"{row['law']:.2f}",
+            f"{row['localised']:.2f}",
+        ]
+        for name, row in runs.items()
+    ],
+)
+print("The first: 2,000 examples, minibatches of 64, nβ = n/log n, 400 steps;")
+print("the others differ from it by what they are called.")
+print(who_ran(stored["devinterp"]))
+
+# %% [markdown]
+# The largest $|z|$ of the ten is {c}`devinterp`.
+# Chains that share and replay their minibatches agree with each other, and are wrong together: between shuffles the prediction has the standard deviation {c}`replayed`, where twenty chains of one shuffle state a standard error of {c}`own-error`. New shuffles in each epoch would leave {c}`reshuffled`. To see that error run several `init_seed`.
+#
+# ## What to do instead
+#
+# SGLD cannot simply subtract $\hat B = \tfrac12\eta V$ from what it injects: at the step of users that exceeds 1 in several directions, and with nothing injected there it still reports {c}`clipped`.
+# SGHMC can: $\hat B$ needs a friction $C \ge \hat B$, and its bias is then of order $\varepsilon^2$. `choose` searches steps and frictions for the least expected error of a budget, from the Hessian and the gradients at $w^*$ alone:
+
+# %%
+choice = choose(minimum, large, gamma, gradients=640_000, chains=64)
+print(choice.kernel, f"ε = {choice.step_size:.5f}, C = {choice.friction:.0f}:", end=" ")
+print(f"{choice.expected:.3f} ± {choice.deviation / 8:.3f} in {64} chains")
+for kernels, budget in ((("SGLD",), 640_000), (("SGHMC",), 64_000)):
+    try:
+        choose(minimum, large, gamma, budget, 64, kernels=kernels)
+    except ValueError as impossible:
+        print(kernels[0], impossible)
+
+# %% tags=["hide-input"]
+NETWORKS = {
+    "reduced-rank": "reduced-rank regression 6–4–5",
+    "deep-linear": "deep linear network 5–4–4–5",
+}
+columns = {"regression": regression} | {
+    title: stored[name] | {"exact": stored[f"{name}-exact"]}
+    for name, title in NETWORKS.items()
+}
+networks = [columns[title] for title in NETWORKS.values()]
+
+
+def cell(row):
+    return f"{row['mean']:.2f} ± {norm.ppf(0.975) * row['error']:.2f}"
+
+
+show_table(
+    ["reported, mean and 95 %", *columns],
+    [
+        ["λ as known", "5", *(f"{each['known']:g}" for each in networks)],
+        [
+            "exact sampler",
+            f"{regression['localised']:.2f}",
+            *(cell(each["exact"]) for each in networks),
+        ],
+        *(
+            [name, *(cell(each["rows"][name]) for each in columns.values())]
+            for name in regression["rows"]
+        ),
+    ],
+)
+print(who_ran(regression))
+for name in NETWORKS:
+    print(who_ran(stored[name]))
+
+# %% [markdown]
+# VERDICT-SINGULAR
+#
+# **The verdict: a coefficient from SGLD at a step chosen by eye is a property of the step where $n\beta \gg m$, and the law says by how much before the run.**
+#
+# *One line for a user of devinterp:* `n_beta=default_nbeta(batch_size)`, or, to keep $n\beta = n/\log n$, `gradient_accumulation_steps=k` with $km \ge n\beta$; then halve `lr` with twice the steps, and look whether the number stays. Several values of `init_seed` show the error that chains share.
+#
+# ## WAIC and the functional variance
+#
+# Watanabe's other estimate needs no $L(w^*)$ {cite:p}`watanabe2010`: the *functional variance* $\sum_i\operatorname{Var}_w\log p(x_i \mid w)$, the penalty of WAIC, tends at $\beta = 1$ to twice another invariant, the singular fluctuation $\nu$, which is $\lambda$ in a regular model that fits.
+# It is a variance under the same samples, so the same excess enters: in a regression, to first order, it is $\sum_is_i^2v_i$ times $n$, with the $v_i$ of {eq}`eq-coefficient`. A second formula does not check the sampler.
+#
+# **To remember:** what is read off a chain's width is as wrong as the width; $\tfrac12\eta p\,(1 + n\beta/m)$ says how much.
+#
+# ## What this does not show
+#
+# * *A trained nonlinear network*, of which neither $\lambda$ nor an exact sample is known. Differences between checkpoints, which the field reads, lose an excess that both have in common, but not one that grows with the curvature.
+# * *RMSProp-preconditioned SGLD*, which {cite:t}`hitchcock2025` find the most faithful; its distribution has no formula here. Ten processor minutes on these networks.
+# * *Large models*, where $H$ is not to be had: a few Hessian-vector products give $p_{\max}$, and $n\beta/m$ needs nothing.
+#
+# ## Change it
+#
+# * In the cell of the law set `d, n, m, gamma = 10, 10_000, 64, 1.0` to `d, n, m, gamma = 10, 10_000, 1_024, 1.0`: at one half the large $n\beta$ reports 5.8, the price of a minibatch 16 times as large.
+# * In the cell of `choose` set `chains=64` to `chains=16`: it finds no setting any more, because four times fewer chains leave twice the error.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-coefficient-step
+#
+# ★ *Choose a parameter.* $n\beta = 1{,}000$, minibatches of 50, curvatures of the loss up to 20, and a model that fits. Which `lr` of devinterp keeps the excess in the stiffest direction below 4 %?
+# ```
+#
+# ```{solution} ex-coefficient-step
+# :class: dropdown
+#
+# $p_{\max} = 20{,}000$ and $1 + n\beta/m = 21$, so $\eta = 2\cdot0.04/(20{,}000\cdot21) = 1.9\cdot10^{-7}$ and `lr` $= 2\eta = 3.8\cdot10^{-7}$. A direction of curvature 0.2 then takes $1/(\eta p) = 26{,}000$ steps.
+# ```
+#
+# ````{exercise}
+# :label: ex-coefficient-write
+#
+# ★★ **Write it yourself.** What does a chain report that has not arrived? Write the law for $t$ steps from $w^*$, all of them kept, and find why it can report *less* than an exact sampler.
+#
+# ```python
+# def early(share, nbeta, steps):
+#     ...
+# ```
+# ````
+#
+# ````{solution} ex-coefficient-write
+# :class: dropdown
+#
+# ```python
+# def early(share, nbeta, steps):
+#     p, noise = nbeta * a + gamma, nbeta**2 * a / m
+#     step_size = share / p.max()
+#     v = (1 + step_size / 2 * noise) / (p * (1 - step_size / 2 * p))
+#     t = torch.arange(steps)[:, None]
+#     arrived = (1 - (1 - step_size * p) ** (2 * t)).mean(0)
+#     return float(nbeta / 2 * (a * v * arrived).sum())
+# ```
+#
+# At $\eta p_{\max} = 0.004$ and 10,000 steps the softest directions have hardly moved: 3.9, less than 5, although minibatch noise makes every direction too wide.
+# ````
+
+
+# %% tags=["hide-input"]
+def early(share, nbeta, steps):
+    p, noise = nbeta * a + gamma, nbeta**2 * a / m
+    step_size = share / p.max()
+    v = (1 + step_size / 2 * noise) / (p * (1 - step_size / 2 * p))
+    t = torch.arange(steps)[:, None]
+    arrived = (1 - (1 - step_size * p) ** (2 * t)).mean(0)
+    return float(nbeta / 2 * (a * v * arrived).sum())
+
+
+chain = langevin_chain(
+    torch.diag(large * a + gamma),
+    0.004 / float(large * a.max() + gamma),
+    torch.diag(large**2 * a / m),
+)
+check(
+    "early",
+    early(0.004, large, 10_000) - reported(chain, large * a.diag(), 10_000)[0],
+    near(0, 1e-9),
+    kind="exact",
+    says="The solution differs from `reported`, at 0.004 and 10,000 steps, by",
+)
+
+# %% [markdown]
+# ```{exercise}
+# :label: ex-coefficient-diagnose
+#
+# ★★ *Diagnose.* Four chains of devinterp with its defaults report 6.5, 6.6, 6.4 and 6.5, and four with another `init_seed` 7.9, 8.0, 7.8 and 7.9. R̂ of the first four is 1.00. What has happened, and which line changes it?
+# ```
+#
+# ```{solution} ex-coefficient-diagnose
+# :class: dropdown
+#
+# The four share one shuffle, which is replayed, so they share its error. `match_sampling_input_ids_across_chains=False` gives each chain its own, and their spread shows it; larger minibatches make it smaller.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`watanabe2009` for the theory; {cite:t}`lau2025` for the local coefficient and its estimate; {doc}`/book/further/price` for what an independent sample costs.
