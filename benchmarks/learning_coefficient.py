@@ -4,9 +4,9 @@ usage: python -m benchmarks.learning_coefficient PART
 
 ``devinterp`` runs devinterp 2.0.1 itself, in ten settings, and predicts each from the
 minibatches that it drew; it needs an environment with ``devinterp==2.0.1`` above this
-one. ``regression`` runs SGLD and SGHMC at settings that were chosen before, and so do
-``reduced-rank`` and ``deep-linear``, on linear networks whose coefficient is known; an
-exact sampler of each is a part of its own, ``-exact``. All go to
+one. ``regression`` runs SGLD and SGHMC at settings that were chosen before. So do the
+parts of two linear networks whose coefficient is known, ``reduced-rank-users``,
+``-SGLD`` and ``-SGHMC``, beside ``-exact``, and those of ``deep-linear``. All go to
 ``book/results/learning_coefficient.json``, each with its provenance."""
 
 import argparse
@@ -31,7 +31,7 @@ from booklib.models.learning_coefficient import (
 )
 from booklib.runs.results import RESULTS, circumstances, read_result, write_result
 from sgmc import sample
-from sgmc.kernels import NUTS, SGHMC, SGLD
+from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.models.functions import Posterior
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
@@ -39,6 +39,7 @@ from sgmc.splittings import langevin_chain
 
 DOUBLE = torch.float64
 STORED = RESULTS / "learning_coefficient.json"
+ROWS = ("users", "SGLD", "SGHMC")
 USERS = 0.5  # ηp of the stiffest direction, where a Metropolis step accepts 0.90
 
 
@@ -68,7 +69,7 @@ SETTINGS = {
     "burn-in 200 of 600": {"num_burnin_steps": 200},
     "own minibatches": {"match_sampling_input_ids_across_chains": False},
     "minibatches of 16": {"batch_size": 16},
-    "four accumulated": {"gradient_accumulation_steps": 4},
+    "two accumulated": {"gradient_accumulation_steps": 2},
     "γ = 100": {"localization": 100.0},
     "nβ = 64/log 64": {"n_beta": 64 / math.log(64)},
     "another shuffle": {},
@@ -141,58 +142,83 @@ def predict(found: dict, given: dict, x: Tensor, residuals: Tensor, step: float)
     return mean, math.hypot(*errors) / chains, sum(first) / chains
 
 
-def devinterp() -> dict:
-    """Run and predict the ten settings, and the spread of the prediction between
-    shuffles, where the first is replayed and where each epoch has its own.
-    """
+def setting_of(name: str) -> dict:
+    """Run and predict one setting of devinterp."""
     x, residuals = regression(2_000)
-    minimum, rows = minimum_of(x, residuals), {}
-    for k, (name, changed) in enumerate(SETTINGS.items()):
-        # seeds of their own, for the chains' noises are made from them alone
-        given = PLAIN | {"init_seed": 1_000 * k} | changed
-        precision = minimum.precision(given["n_beta"], given["localization"])
-        step = given["r"] / float(torch.linalg.eigvalsh(precision)[-1])
-        found = run_devinterp(given, x, residuals, step)
-        mean, error, first_loss = predict(found, given, x, residuals, step)
-        estimates = torch.tensor(found["estimates"], dtype=DOUBLE)
-        accumulated = given["batch_size"] * given["gradient_accumulation_steps"]
-        noise = minimum.noise(given["n_beta"], accumulated)
-        steps = given["num_draws"] + given["num_burnin_steps"]
-        curvature = given["n_beta"] * minimum.hessian
-        law, _ = reported(langevin_chain(precision, step, noise), curvature, steps)
-        rows[name] = {
-            "changed": changed,
-            "lr": 2 * step,
-            "measured": float(estimates.mean()),
-            "own_error": float(estimates.std() / len(estimates) ** 0.5),
-            "predicted": mean,
-            "predicted_error": error,
-            "z": (float(estimates.mean()) - mean) / error,
-            "first_loss_off": abs(found["first_loss"] - first_loss),
-            "law": law,
-            "localised": minimum.localised(given["n_beta"], given["localization"]),
-            "estimates": found["estimates"],
-        }
-        print(name, rows[name]["measured"], mean, error, rows[name]["z"], flush=True)
-    packages = ("devinterp", "torch", "numpy", "zarr", "xarray", "transformers")
+    minimum, changed = minimum_of(x, residuals), SETTINGS[name]
+    # seeds of their own, for the chains' noises are made from them alone
+    given = PLAIN | {"init_seed": 1_000 * list(SETTINGS).index(name)} | changed
+    precision = minimum.precision(given["n_beta"], given["localization"])
+    step = given["r"] / float(torch.linalg.eigvalsh(precision)[-1])
+    found = run_devinterp(given, x, residuals, step)
+    mean, error, first_loss = predict(found, given, x, residuals, step)
+    estimates = torch.tensor(found["estimates"], dtype=DOUBLE)
+    accumulated = given["batch_size"] * given["gradient_accumulation_steps"]
+    noise = minimum.noise(given["n_beta"], accumulated)
+    steps = given["num_draws"] + given["num_burnin_steps"]
+    curvature = given["n_beta"] * minimum.hessian
+    law, _ = reported(langevin_chain(precision, step, noise), curvature, steps)
+    print(name, float(estimates.mean()), mean, error, flush=True)
     return {
-        "packages": [f"{name}=={version(name)}" for name in packages],
-        "plain": PLAIN,
-        "settings": rows,
-        "shuffles": {
-            name: between_shuffles(x, residuals, minimum, replay)
-            for name, replay in (("replayed", True), ("reshuffled", False))
-        },
+        "changed": changed,
+        "lr": 2 * step,
+        "measured": float(estimates.mean()),
+        "own_error": float(estimates.std() / len(estimates) ** 0.5),
+        "predicted": mean,
+        "predicted_error": error,
+        "z": (float(estimates.mean()) - mean) / error,
+        "first_loss_off": abs(found["first_loss"] - first_loss),
+        "law": law,
+        "localised": minimum.localised(given["n_beta"], given["localization"]),
+        "estimates": found["estimates"],
     }
 
 
-def between_shuffles(x, residuals, minimum, replay: bool, seeds: int = 40) -> dict:
-    """Predict the mean of the plain setting for many shuffles: their spread, and the
-    standard error that twenty chains of one of them have.
+def devinterp() -> dict:
+    """Run and predict the ten settings; each is stored once it is there, and is not run
+    again.
     """
-    nbeta, size, steps = PLAIN["n_beta"], PLAIN["batch_size"], PLAIN["num_draws"]
+    packages = ("devinterp", "torch", "numpy", "zarr", "xarray", "transformers")
+    result = {
+        "packages": [f"{name}=={version(name)}" for name in packages],
+        "plain": PLAIN,
+    }
+
+    def finished() -> dict:
+        before = stored().get("devinterp", {})
+        same = all(before.get(key) == value for key, value in result.items())
+        return before["settings"] if same else {}
+
+    for name in SETTINGS:
+        if name not in finished():
+            found = setting_of(name)
+            rows = finished() | {name: found}
+            ordered = {key: rows[key] for key in SETTINGS if key in rows}
+            store("devinterp", result | {"settings": ordered})
+    return result | {"settings": finished()}
+
+
+def shuffles(steps: int, seeds: int) -> dict:
+    """Predict the plain setting for many shuffles, where the first is replayed and
+    where each epoch has its own.
+    """
+    x, residuals = regression(2_000)
+    given = x, residuals, minimum_of(x, residuals), steps, seeds
+    return {
+        name: between_shuffles(*given, replay)
+        for name, replay in (("replayed", True), ("reshuffled", False))
+    }
+
+
+def between_shuffles(x, residuals, minimum, steps, seeds, replay: bool) -> dict:
+    """Predict the mean of the plain setting for many shuffles: their spread, that with
+    the exact L(w*), and the standard error that twenty chains of one shuffle have.
+    """
+    nbeta, size = PLAIN["n_beta"], PLAIN["batch_size"]
     step = USERS / float(torch.linalg.eigvalsh(minimum.precision(nbeta, 1.0))[-1])
-    generator, means, errors = torch.Generator().manual_seed(1), [], []
+    exact_loss = float(residuals.square().mean() / 2)
+    generator = torch.Generator().manual_seed(1)
+    means, exactly, errors = [], [], []
     for _ in range(seeds):
         each, epochs = len(x) // size, -(-steps // (len(x) // size))
 
@@ -208,11 +234,13 @@ def between_shuffles(x, residuals, minimum, replay: bool, seeds: int = 40) -> di
         numbers = first_loss, nbeta, 1.0, step
         mean, error = reported_given(batches, range(steps), *numbers)
         means.append(mean)
+        exactly.append(mean + nbeta * (first_loss - exact_loss))
         errors.append(error / PLAIN["num_chains"] ** 0.5)
     means = torch.tensor(means, dtype=DOUBLE)
     return {
         "mean": float(means.mean()),
         "spread": float(means.std()),
+        "spread_exact_first": float(torch.tensor(exactly, dtype=DOUBLE).std()),
         "own_error": sum(errors) / seeds,
         "predictions": means.tolist(),
     }
@@ -220,7 +248,7 @@ def between_shuffles(x, residuals, minimum, replay: bool, seeds: int = 40) -> di
 
 def measure(kernel, potential, curve, steps: int, dim: int, chains: int, seed: int):
     """Run chains from the minimum, at 0, and average the estimate over their second
-    half: mean, standard error, and the virial ratio over T where it can be had.
+    half: mean and standard error.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -246,34 +274,27 @@ def kernel_of(choice, noise: Tensor):
     return SGHMC(choice.step_size, choice.friction, noise_estimate=estimate)
 
 
-def rows_of(minimum, nbeta, posterior, curve, gradients: int, chains: int) -> dict:
-    """Run SGLD at the step of users and as the law has it, and SGHMC as the law has it,
-    with the same number of gradients.
+def row_of(which: str, minimum, nbeta, posterior, curve, gradients: int, chains: int):
+    """Run SGLD at the step of users, or a kernel as the law has it, with a number of
+    gradients a chain; what the law cannot bring near is run all the same.
     """
     size, dim = posterior.batch_size, len(minimum.hessian)
     steps, noise = gradients // size, minimum.noise(nbeta, size)
     precision = minimum.precision(nbeta, 1.0)
-    users = USERS / float(torch.linalg.eigvalsh(precision)[-1])
-    law, _ = reported(
-        langevin_chain(precision, users, noise),
-        nbeta * minimum.hessian,
-        steps,
-        steps // 2,
-    )
-    rows = {
-        "SGLD, the step of users": {"expected": law, "step_size": users}
-        | measure(SGLD(users), posterior, curve, steps, dim, chains, seed=1)
-    }
-    for seed, kernel in enumerate(("SGLD", "SGHMC"), 2):
-        given = nbeta, 1.0, gradients, chains, (size,), (kernel,)
-        # what cannot come near is run all the same, for its row
+    if which == "users":
+        step = USERS / float(torch.linalg.eigvalsh(precision)[-1])
+        kernel, curvature = SGLD(step), nbeta * minimum.hessian
+        law = langevin_chain(precision, step, noise)
+        expected, _ = reported(law, curvature, steps, steps // 2)
+        setting = {"expected": expected, "step_size": step}
+    else:
+        given = nbeta, 1.0, gradients, chains, (size,), (which,)
         choice = choose(minimum, *given, within=math.inf)
-        rows[f"{kernel}, by the law"] = choice._asdict() | measure(
-            kernel_of(choice, noise), posterior, curve, steps, dim, chains, seed
-        )
-    for name, row in rows.items():
-        print(name, row, flush=True)
-    return rows
+        kernel, setting = kernel_of(choice, noise), choice._asdict()
+    seed = 1 + ROWS.index(which)
+    found = measure(kernel, posterior, curve, steps, dim, chains, seed)
+    print(which, setting, found, flush=True)
+    return setting | {"gradients": gradients, "chains": chains} | found
 
 
 def on_regression() -> dict:
@@ -287,13 +308,9 @@ def on_regression() -> dict:
     def curve(theta):
         return nbeta / 2 * torch.einsum("ci,ij,cj->c", theta, minimum.hessian, theta)
 
-    gradients, chains = 640_000, 64
-    return {
-        "gradients": gradients,
-        "chains": chains,
-        "localised": minimum.localised(nbeta, 1.0),
-        "rows": rows_of(minimum, nbeta, posterior, curve, gradients, chains),
-    }
+    given = minimum, nbeta, posterior, curve, 640_000, 64
+    rows = {which: row_of(which, *given) for which in ROWS}
+    return {"localised": minimum.localised(nbeta, 1.0), **rows}
 
 
 class Exact(Potential):
@@ -344,8 +361,10 @@ def coefficient(widths: list[int], rank: int) -> float:
 NETWORKS = {"reduced-rank": ([6, 4, 5], 2), "deep-linear": ([5, 4, 4, 5], 2)}
 
 
-def on_network(name: str, exactly: bool, n: int = 5_000) -> dict:
-    """Run the samplers, or NUTS, on a linear network around its best fit."""
+def on_network(name: str, which: str, n: int = 5_000) -> dict:
+    """Run a sampler, or HMC as the exact one, on a linear network around its best
+    fit.
+    """
     widths, rank = NETWORKS[name]
     generator = torch.Generator().manual_seed(0)
 
@@ -416,10 +435,9 @@ def on_network(name: str, exactly: bool, n: int = 5_000) -> dict:
     hessian = torch.autograd.functional.hessian(
         lambda position: loss(position[None])[0], start[0]
     )
-    jacobian = torch.autograd.functional.jacobian(
-        lambda position: (y - x @ maps(position[None])[0].mT).square().sum(-1) / 2,
-        start[0],
-    )
+    jacobian = torch.func.jacfwd(
+        lambda position: (y - x @ maps(position[None])[0].mT).square().sum(-1) / 2
+    )(start[0])
     covariance = jacobian.T @ jacobian / n
     minimum = Minimum((hessian + hessian.T) / 2, covariance, n)
     gradients, chains = 640_000, 32
@@ -429,29 +447,27 @@ def on_network(name: str, exactly: bool, n: int = 5_000) -> dict:
         "dim": dim,
         "known": coefficient(widths, rank),
         "regular": dim / 2,
-        "gradients": gradients,
-        "chains": chains,
         "quadratic": minimum.localised(nbeta, 1.0),
     }
-    if not exactly:
-        rows = rows_of(minimum, nbeta, posterior, curve, gradients, chains)
-        return result | {"rows": rows}
+    if which != "exact":
+        given = minimum, nbeta, posterior, curve, gradients, chains
+        return result | row_of(which, *given)
     exact = Exact(loss, nbeta, dim)
     generator = torch.Generator().manual_seed(3)
     places = 0.01 * torch.randn(2 * chains, dim, generator=generator, dtype=DOUBLE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = sample(
-            NUTS(0.6 / float(torch.linalg.eigvalsh(hessian)[-1] * nbeta) ** 0.5),
+            HMC(0.6 / float(torch.linalg.eigvalsh(hessian)[-1] * nbeta) ** 0.5, 60),
             exact,
             places,
-            num_samples=40,
-            warm_up=15,
+            num_samples=100,
+            warm_up=60,
             seed=4,
             progress=False,
         )
     each = torch.stack([curve(theta) for theta in run.samples]).mean(0)
-    result = {
+    found = {
         "mean": float(each.mean()),
         "error": float(each.std() / len(each) ** 0.5),
         "halves": [
@@ -459,34 +475,47 @@ def on_network(name: str, exactly: bool, n: int = 5_000) -> dict:
             for half in run.samples.chunk(2)
         ],
         "acceptance": float(run.statistics["acceptance"].mean()),
-        "diverged": int(run.statistics["diverged"].sum()),
-        "gradients": int(run.statistics["num_gradients"][-1].double().mean()),
     }
-    print(result, flush=True)
-    return result
+    print(name, found, flush=True)
+    return result | found
 
 
-PARTS = {"devinterp": devinterp, "regression": on_regression}
-for _name in NETWORKS:
-    PARTS[_name] = partial(on_network, _name, exactly=False)
-    PARTS[f"{_name}-exact"] = partial(on_network, _name, exactly=True)
+PARTS = {
+    "devinterp": devinterp,
+    "shuffles": partial(shuffles, PLAIN["num_draws"], 40),
+    "shuffles-long": partial(shuffles, 5 * PLAIN["num_draws"], 16),
+    "regression": on_regression,
+}
+PARTS |= {
+    f"{name}-{which}": partial(on_network, name, which)
+    for name in NETWORKS
+    for which in (*ROWS, "exact")
+}
 
 
-def main() -> None:
-    """Run one part and write it into the result."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=PARTS)
-    part = parser.parse_args().part
-    started = time.process_time()
-    found = PARTS[part]()
+def stored() -> dict:
+    """Read what is there."""
+    found = read_result(STORED) if STORED.exists() else {}
+    found.pop("format", None)
+    return found
+
+
+def store(part: str, found: dict) -> None:
+    """Write a part into the result."""
     origin = {
         "command": f"python -m benchmarks.learning_coefficient {part}",
         **circumstances(),
-        "processor_seconds": round(time.process_time() - started, 1),
+        "processor_seconds": round(time.process_time(), 1),
     }
-    stored = read_result(STORED) if STORED.exists() else {}
-    stored.pop("format", None)
-    write_result(STORED, stored | {part: {"provenance": origin, **found}})
+    write_result(STORED, stored() | {part: found | {"provenance": origin}})
+
+
+def main() -> None:
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", choices=PARTS)
+    part = parser.parse_args().part
+    store(part, PARTS[part]())
     print(f"written: {STORED}")
 
 

@@ -390,7 +390,7 @@ with TemporaryDirectory() as folder:
 # ## A local learning coefficient is negative, or depends on the step size
 #
 # * *Why.* The estimate $n\beta\,(\operatorname{E}[L(\theta)] - L(\theta^*))$ is negative where $\theta^*$ was no minimum and chains descend.
-#   Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it.
+#   Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it. $L(\theta^*)$ from a few minibatches shifts all chains at once ({doc}`/book/studies/learning_coefficient`).
 # * *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
 # * *Check.* Half the step for twice the time gives the same number.
 #
