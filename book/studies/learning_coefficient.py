@@ -9,7 +9,7 @@
 # # The learning coefficient
 #
 # ```{div} page-head
-# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 31 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! learning coefficient, ! singular learning theory, devinterp, WAIC, functional variance
@@ -71,7 +71,7 @@ check("law-users", law(0.5, large), near(11.667, 0.001), kind="exact")
 excess = 100 * (law(0.5, small) / exact[small] - 1)
 check("default-share", excess, kind="exact", digits=2)
 
-# %% mystnb={"figure": {"caption": "Left: what SGLD reports, by the law, against its step in units of the stiffest direction (stable below 2), with $n\\beta = n/\\log n$ (line) and $m/\\log m$ (dashes); grey: an exact sampler. Points: a regression's real minibatches, stored runs; for SGHMC $\\eta$ is $\\varepsilon^2$. Right: ten settings of devinterp 2.0.1, measured against predicted from the minibatches that it drew (points, with two standard errors), and against the law of fresh minibatches (crosses).", "name": "fig-coefficient"}, "image": {"alt": "Left: a line that rises from 5 at small steps over 12 at one half to 22 at one, and a dashed one that stays between 4.4 and 5.6. One point lies on the line at one half, near 12, and one at the grey level of 5. Right: ten points on the diagonal between 4 and 12; crosses beside it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: what SGLD reports, by the law, against its step in units of the stiffest direction (stable below 2), with $n\\beta = n/\\log n$ (line) and $m/\\log m$ (dashes); grey: an exact sampler. Points: a regression's real minibatches, stored runs; for SGHMC $\\eta$ is $\\varepsilon^2$. Right: ten settings of devinterp 2.0.1, measured against predicted from the minibatches that it drew (points, with two standard errors), and against the law of fresh minibatches (crosses).", "name": "fig-coefficient"}, "image": {"alt": "Left: a line that rises from 5 at small steps over 12 at one half to 22 at one, and a dashed one that stays between 4.4 and 5.6. One point lies on the line at one half, near 12, and one at the grey level of 5. Right: ten points on the diagonal between 4 and 24; crosses beside it."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
 shares = torch.logspace(-2, 0, 40).tolist()
 for nbeta, style in ((large, "-"), (small, "--")):
@@ -97,7 +97,7 @@ for row in runs.values():
         row["predicted"], row["measured"], bar, fmt="o", ms=3, color=COLOURS["SGLD"]
     )
     right.plot(row["law"], row["measured"], "x", color=COLOURS["naive SGHMC"])
-ends = [min(row["measured"] for row in runs.values()) - 1, 13]
+ends = [3, 25]
 right.plot(ends, ends, color=TRUTH, zorder=0)
 right.set(xlabel="predicted", ylabel="reported by devinterp 2.0.1")
 plt.show()
@@ -108,15 +108,14 @@ plt.show()
 # | | the setting |
 # | --- | --- |
 # | regression | 10,000 examples, ten curvatures $a_i$ from 0.1 to 10, unit noise, so that $s_i^2 = a_i$; $\gamma = 1$, minibatches of 64 |
-# | the step of users | $\eta\,p_{\max} = \tfrac12$, a quarter of the stable ones, with a flat loss trace. A Metropolis step with exact gradients would accept 0.90 there, the notebook's own criterion |
-# | tuned | SGHMC's step and friction from the Hessian and the gradients at $w^*$, before the run, no look at a result |
-# | run | `python -m benchmarks.learning_coefficient regression` (and `devinterp`, `shuffles`, `reduced-rank-SGLD` …), each under a minute of one core |
+# | the step of users | $\eta\,p_{\max} = \tfrac12$, a quarter of the stable ones, with a flat loss trace. A Metropolis step would accept 0.90, the notebook's criterion |
+# | tuned | SGHMC's step and friction by the law, before the run |
+# | run | `python -m benchmarks.learning_coefficient regression`, and its other parts, each under a minute |
 #
 # ## What it is
 #
 # Let $w^*$ be a minimum of the mean loss $L$. The volume of the weights around it with $L < L(w^*) + \varepsilon$ shrinks like $\varepsilon^\lambda$ (up to logarithms), and $\lambda$ is the learning coefficient {cite:p}`watanabe2009,lau2025`.
-# In a regular model $\lambda = \tfrac d2$; where weights can change without changing the function it is smaller, and a rational number that the singularity decides.
-# It multiplies $\log n$ in the free energy, where BIC has $\tfrac d2$.
+# In a regular model $\lambda = \tfrac d2$; where weights can change without changing the function it is smaller.
 # Since $n\beta\,(\mathbb E L - L(w^*)) \to \lambda$ at $\beta = 1/\log n$ {cite:p}`watanabe2013`, one samples $e^{-n\beta L}$ near $w^*$, with a prior $e^{-\frac\gamma2|w - w^*|^2}$ that keeps the chain there, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$.
 #
 # ## The law
@@ -142,8 +141,8 @@ plt.show()
 # $$ (eq-coefficient-excess)
 #
 # That is why the small $n\beta$ protects: at $n/\log n$ the bracket is 18, at $m/\log m$ it is 1.24. At the step of users {eq}`eq-coefficient` has {c}`law-users` for the first.
-# The price of the small one is another question: it looks at a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99 here), and further from the limit that defines $\lambda$.
-# A flat trace sees none of this, because the chain *is* stationary, only too wide. `sgmc` warns of it: in a quadratic $\hat\lambda$ is half the sum that the virial thermometer averages.
+# Its price: it looks at a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99).
+# A flat trace sees none of this: the chain *is* stationary, only too wide. `sgmc` warns of it, because $\hat\lambda$ is half the sum that its virial thermometer averages.
 #
 # The last assumption fails at first order, since the noise grows with the distance: a minibatch has a Hessian of its own. In a regression the growth is exact, too:
 
@@ -212,10 +211,10 @@ check("lawful", lawful["mean"], near(aim, margin), kind="stored", digits=3)
 # \mu_{t+1} = F_t\mu_t - \eta n\beta g_t, \qquad S_{t+1} = F_tS_tF_t^\top + 2\eta I,
 # $$ (eq-coefficient-given)
 #
-# from $\mu_0 = 0$ and $S_0 = 0$, and the loss that step $t$ contributes has the mean $L_t(w^*) + g_t\cdot\mu_t + \tfrac12\operatorname{tr}H_t(S_t + \mu_t\mu_t^\top)$. Replayed or shared minibatches need nothing new: they are other sequences.
-# The estimate's variance follows as well. What a deviation $z$ of $\delta$ at step $t$ adds to this and all later losses is a quadratic $\tfrac12z^\top Q_tz + q_t\cdot z$ on average, which comes backwards, by $Q_t = H_t + F_t^\top Q_{t+1}F_t$ and $q_t = g_t + H_t\mu_t + F_t^\top q_{t+1}$. The injected noises are independent, so the variances of what each of them adds are summed (`reported_given`, thirty lines).
+# from $\mu_0 = 0$ and $S_0 = 0$, and the loss that step $t$ contributes has the mean $L_t(w^*) + g_t\cdot\mu_t + \tfrac12\operatorname{tr}H_t(S_t + \mu_t\mu_t^\top)$.
+# The estimate's variance follows as well: what a deviation at step $t$ adds to all later losses is on average a quadratic, whose coefficients come backwards, and the variances of what the independent noises add are summed (`reported_given`, thirty lines).
 #
-# We ran the library on 2,000 of such examples, read from its output which ones each step drew, and predicted what it reported: twenty chains a setting, each setting with seeds of its own.
+# We ran the library on 2,000 of such examples, read from its output which ones each step drew, and predicted what it reported, twenty chains a setting.
 
 # %% tags=["hide-input"]
 show_table(
@@ -240,8 +239,8 @@ print(who_ran(stored["devinterp"]))
 # The largest $|z|$ of the ten is {c}`devinterp`.
 # Chains that share their minibatches agree with each other, and are wrong together: between shuffles the prediction has the standard deviation {c}`replayed`, where twenty chains of one shuffle state a standard error of {c}`own-error`. Two facts of the list make it.
 #
-# * *$L(w^*)$ from 32 minibatches* is wrong by $n\beta\operatorname{sd}(\ell)\sqrt{1/32m - 1/n}$ in all chains at once, $\ell$ being one example's loss. On 10,000 examples with $n\beta = n/\log n$ that is {c}`first-large`, three times the coefficient, with either sign, so that $\hat\lambda$ may be negative. The row of minibatches of 16 shows it: most of what it reports above the fresh law is 32 minibatches standing for 2,000 examples. With an epoch or more, `num_init_loss_batches` = $n/m$, it is gone.
-# * *The replay*: with the exact $L(w^*)$ and five times the steps the standard deviation between shuffles is still {c}`replayed-long`, for what one shuffle does to the path is repeated and never averaged. A new shuffle in each epoch would leave {c}`reshuffled-long`. Own minibatches for each chain average it.
+# * *$L(w^*)$ from 32 minibatches* is wrong by $n\beta\operatorname{sd}(\ell)\sqrt{1/32m - 1/n}$ in all chains at once, $\ell$ being one example's loss. On 10,000 examples with $n\beta = n/\log n$ that is {c}`first-large`, three times the coefficient, with either sign, so that $\hat\lambda$ may be negative. The row of minibatches of 16 shows it. With an epoch or more, `num_init_loss_batches` = $n/m$, it is gone.
+# * *The replay*: with the exact $L(w^*)$ and five times the steps the standard deviation between shuffles is still {c}`replayed-long`, because what one shuffle does to the path is never averaged. New shuffles in each epoch would leave {c}`reshuffled-long`.
 #
 # ## What to do instead
 #
@@ -299,7 +298,7 @@ for name in NETWORKS:
 # %% [markdown]
 # On the two networks an exact sampler reports the known $\lambda$, and SGLD at the step of users more than twice as much ({c}`deep-users` on the deep one).
 # There the law is a first guess: it knows the quadratic at $w^*$, of which an exact sampler would report 13.6 and 11.6 in place of 12 and 10, and directions that are flat at $w^*$ come last.
-# The law's steps bring SGLD from more than twice the value to 6 and 15 % above the exact sampler. SGHMC gains nothing over that: it is 18 and 20 % too high, because the noise that it subtracts is that at $w^*$, and along the flat directions it moves further, to where the noise is another. On singular models halve the step and look, whatever the law says.
+# The law's steps bring SGLD from more than twice the value to 6 and 15 % above the exact sampler. SGHMC gains nothing over that: it is 18 and 20 % too high, because the noise that it subtracts is that at $w^*$, and along the flat directions it moves further, to where the noise is another.
 #
 # **The verdict: a coefficient from SGLD at a step chosen by eye is a property of the step where $n\beta \gg m$, and the law says by how much before the run.**
 #
@@ -308,15 +307,15 @@ for name in NETWORKS:
 # ## WAIC and the functional variance
 #
 # Watanabe's other estimate needs no $L(w^*)$ {cite:p}`watanabe2010`: the *functional variance* $\sum_i\operatorname{Var}_w\log p(x_i \mid w)$, the penalty of WAIC, tends at $\beta = 1$ to twice another invariant, the singular fluctuation $\nu$, which is $\lambda$ in a regular model that fits.
-# It is a variance under the same samples, so the same excess enters: in a regression, to first order, it is $\sum_is_i^2v_i$ times $n$, with the $v_i$ of {eq}`eq-coefficient`. A second formula does not check the sampler.
+# The same excess enters: in a regression, to first order, it is $n\sum_is_i^2v_i$, with the $v_i$ of {eq}`eq-coefficient`. A second formula does not check the sampler.
 #
 # **To remember:** what is read off a chain's width is as wrong as the width; $\tfrac12\eta p\,(1 + n\beta/m)$ says how much.
 #
 # ## What this does not show
 #
-# * *A trained nonlinear network*, of which neither $\lambda$ nor an exact sample is known. Differences between checkpoints, which the field reads, lose an excess that both have in common, but not one that grows with the curvature.
-# * *RMSProp-preconditioned SGLD*, which {cite:t}`hitchcock2025` find the most faithful; its distribution has no formula here. Ten processor minutes on these networks.
-# * *Large models*, where $H$ is not to be had: a few Hessian-vector products give $p_{\max}$, and $n\beta/m$ needs nothing.
+# * *A trained nonlinear network*, of which neither $\lambda$ nor an exact sample is known. Differences between checkpoints lose an excess that both have, but not one that grows with the curvature.
+# * *RMSProp-preconditioned SGLD*, which {cite:t}`hitchcock2025` find the most faithful: no formula here; ten processor minutes on these networks.
+# * *Large models*: Hessian-vector products give $p_{\max}$, and $n\beta/m$ needs nothing.
 #
 # ## Change it
 #
