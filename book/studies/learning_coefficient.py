@@ -43,7 +43,7 @@ users, lawful = regression["users"], regression["SGHMC"]
 
 # %% [markdown]
 # Developmental interpretability follows a network through its training by its *local learning coefficient* {cite:p}`lau2025,furman2024`, a number that the library *devinterp* estimates by SGLD.
-# Its step size is chosen by looking at loss traces; the authors' notebook calls that "more an art than a science".
+# Its step is chosen by a look at loss traces, "more an art than a science", says the authors' notebook.
 # How much of the number is the sampler's?
 #
 # **With $n\beta = n/\log n$, much of it: on a regression whose answer is {c}`right`, SGLD reports {c}`users` at a step that a look finds healthy. The exact law of its chain predicts that before the run; and the friction that the law chooses lets SGHMC report {c}`lawful` from the same number of gradients. With $n\beta$ of the size of the minibatch, as `default_nbeta` of devinterp 2.0.1 proposes, the same step errs by {c}`default-share` % only ({numref}`fig-coefficient`).**
@@ -126,7 +126,7 @@ plt.show()
 # \delta \leftarrow \delta - \eta\,(n\beta\,\nabla\tilde L + \gamma\delta) + \mathcal N(0, 2\eta), \qquad \delta = w - w^*
 # $$
 #
-# (devinterp's `lr` is $2\eta$). In direction $i$ with $p_i = n\beta a_i + \gamma$ and the noise $V_i = (n\beta)^2s_i^2/m$ of the gradient this is $\delta \leftarrow (1 - \eta p_i)\,\delta$ plus noise of variance $2\eta + \eta^2V_i$.
+# (devinterp's `lr` is $2\eta$). In direction $i$ with $p_i = n\beta a_i + \gamma$ and gradient noise $V_i = (n\beta)^2s_i^2/m$ it multiplies $\delta$ by $1 - \eta p_i$ and adds the variance $2\eta + \eta^2V_i$.
 # Starting at $w^*$, the variance after $t$ steps is therefore $v_i\,(1 - (1 - \eta p_i)^{2t})$ with
 #
 # $$
@@ -298,7 +298,7 @@ for name in NETWORKS:
 # %% [markdown]
 # On the two networks an exact sampler reports the known $\lambda$, and SGLD at the step of users more than twice as much ({c}`deep-users` on the deep one).
 # There the law is a first guess: it knows the quadratic at $w^*$, of which an exact sampler would report 13.6 and 11.6 in place of 12 and 10, and directions that are flat at $w^*$ come last.
-# The law's steps bring SGLD from more than twice the value to 6 and 15 % above the exact sampler. SGHMC gains nothing over that: it is 18 and 20 % too high, because the noise that it subtracts is that at $w^*$, and along the flat directions it moves further, to where the noise is another.
+# The law's steps bring SGLD from more than twice the value to 6 and 15 % above the exact sampler. SGHMC gains nothing: it is 18 and 20 % too high, because the noise that it subtracts is that at $w^*$, and along the flat directions it moves further, to where the noise is another.
 #
 # **The verdict: a coefficient from SGLD at a step chosen by eye is a property of the step where $n\beta \gg m$, and the law says by how much before the run.**
 #
@@ -307,7 +307,7 @@ for name in NETWORKS:
 # ## WAIC and the functional variance
 #
 # Watanabe's other estimate needs no $L(w^*)$ {cite:p}`watanabe2010`: the *functional variance* $\sum_i\operatorname{Var}_w\log p(x_i \mid w)$, the penalty of WAIC, tends at $\beta = 1$ to twice another invariant, the singular fluctuation $\nu$, which is $\lambda$ in a regular model that fits.
-# The same excess enters: in a regression, to first order, it is $n\sum_is_i^2v_i$, with the $v_i$ of {eq}`eq-coefficient`. A second formula does not check the sampler.
+# The same excess enters: in a regression, to first order, it is $n\sum_is_i^2v_i$, with the $v_i$ of {eq}`eq-coefficient`.
 #
 # **To remember:** what is read off a chain's width is as wrong as the width; $\tfrac12\eta p\,(1 + n\beta/m)$ says how much.
 #
