@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
-from torch import Generator, Tensor, autograd
+from torch import Generator, Tensor
 
 from sgmc.checks import check_fits, check_instance
 
@@ -29,7 +29,7 @@ def differentiate(
         position = position.detach().requires_grad_()
         value = energy(position)
         # Chains do not interact, so the sum's gradient is that of each chain.
-        return value.detach(), autograd.grad(value, position, torch.ones_like(value))[0]
+        return value.detach(), torch.autograd.grad(value.sum(), position)[0]
 
 
 class Potential:
