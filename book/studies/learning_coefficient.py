@@ -410,4 +410,4 @@ check(
 #
 # ## Further reading
 #
-# {cite:t}`watanabe2009` for the theory; {cite:t}`lau2025` for the local coefficient and its estimate; {doc}`/book/further/price` for what an independent sample costs.
+# {cite:t}`watanabe2009` for the theory; {cite:t}`lau2025` for the local coefficient and its estimate; {cite:t}`aoyagi2005` and {cite:t}`aoyagi2024` for $\lambda$ of linear networks; {doc}`/book/further/price` for what an independent sample costs.
