@@ -9,7 +9,7 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 45 minutes · Running: about 30 seconds
+# Level: first course · Reading: about 44 minutes · Running: about 30 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours. *Augmented images* has the images of *Segmentation*, and *Pretrained weights* those of *Augmented images*.
@@ -551,7 +551,8 @@ supports = {"phi": constraints.interval(-1, 1), "s": constraints.positive}
 shapes, data = {"phi": (), "s": ()}, (now, before)
 autoregression = NamedPosterior(shapes, log_prior, log_likelihood, data, supports)
 phi = autoregression.named(nuts(autoregression).samples.flatten(0, 1))["phi"]
-print(f"phi: {phi.mean():.1f} ± {phi.std():.2f}")
+least_squares = now @ before / (before @ before)
+print(f"phi: {phi.mean():.1f} ± {phi.std():.2f}, least squares: {least_squares:.1f}")
 
 # %% tags=["hide-input"]
 grid = torch.linspace(0.5, 0.999, 2_000)
@@ -597,7 +598,7 @@ def log_prior(p):
 
 def log_likelihood(p, x, exposure, counts):
     logarithm = exposure.log() + x @ p["b"]
-    return Poisson(logarithm.exp()).log_prob(counts)  # or, with a positive p["size"]:
+    return Poisson(logarithm.exp()).log_prob(counts)  # or, p["size"] positive:
     # NegativeBinomial(p["size"], logits=logarithm - p["size"].log()).log_prob(counts)
 
 

@@ -18,6 +18,7 @@
 # Which step size, friction and noise estimate does SGHMC need for your model, and how do you find out whether its samples are right?
 #
 # **Let `tune` measure them, and compare the result with half the step.**
+# A learning rate that falls gains nothing at equal gradients ({doc}`/book/further/falling_steps`).
 # For a network begin with the learning rate of its training instead ([below](#a-network)); HMC and NUTS have {doc}`a page of their own </book/practice/tuning_hmc>`.
 # Copy these lines, with your `model` from the {doc}`recipes </book/practice/recipes>` in place of the regression:
 

@@ -9,7 +9,7 @@
 # # When it goes wrong
 #
 # ```{div} page-head
-# Level: first course · Reading: about 23 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 24 minutes · Running: about 20 seconds
 # ```
 #
 # Each section says why, which line to change, and how to check that it helped.
@@ -21,6 +21,7 @@
 # | samples are too wide, a temperature above 1 | the gradient noise exceeds the friction | [too-wide](#too-wide) |
 # | samples are too narrow, error bars too small | the chains have not arrived, or noise is subtracted twice | [too-narrow](#too-narrow) |
 # | R̂ is large, few effective samples | modes, or too short a run | [chains-disagree](#chains-disagree) |
+# | the loss rises once sampling begins | it should | [loss-rises](#loss-rises) |
 # | labels of a mixture switch | the posterior is symmetric | [labels-switch](#labels-switch) |
 # | NaN, infinity, `DivergenceError` | the step is too long | [diverges](#diverges) |
 # | samples beyond the support | a parameter with a border has no support | [outside](#outside) |
@@ -156,6 +157,16 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
 # * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`. Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
 # * *Check.* R̂ of what you report is at most 1.01, where all chains together are one per cent wider than each, and it has 400 effective samples. `sample` warns from 1.1 on: short runs reach less by chance.
+#
+# (loss-rises)=
+# ## The loss rises when sampling begins
+#
+# ```{index} ! loss rises after burn-in, ! loss goes up
+# ```
+#
+# * *Why.* It should. An optimiser ends at the mode; samples lie above it, on a Gaussian by half the number of parameters in $U$ on average, and each step of a chain shows the loss of one sample, not that of their average.
+# * *The line.* None, if the loss levels off.
+# * *Check.* The average prediction of all samples, not the last one. A loss that goes on rising is [too wide](#too-wide).
 #
 # (labels-switch)=
 # ## The labels switch
