@@ -45,7 +45,7 @@ warnings.filterwarnings("ignore", message=".*do not agree")  # one pass only
 # Stochastic gradient descent with a constant rate never comes to rest: its iterates form a cloud around the mode.
 # The posterior is a cloud around the same point. Is there a rate at which the two are the same?
 #
-# One number cannot do it unless the posterior is itself a ball ({numref}`fig-csgd-bowl`).
+# If the model fits, one number cannot do it unless the posterior is itself a ball ({numref}`fig-csgd-bowl`).
 # A matrix can. Let $A$ be the curvature of the energy, and $V$ the covariance of the gradient noise. On a Gaussian the rate $P = 2(V + A)^{-1}$ makes the cloud the posterior.
 #
 # *A guess before you look: with the best single number as the rate, will the cloud be too wide along the posterior's ellipse, or across it?*
@@ -109,7 +109,7 @@ panels[0].set(ylabel=r"$\theta_2$")
 plt.show()
 
 # %% [markdown]
-# One rate makes a ball, whatever the posterior looks like. With the matrix the cloud fills the ellipse: the variance along it is {c}`matrix` times the posterior's.
+# If the model fits, one small rate makes a ball, whatever the posterior looks like. With the matrix the cloud fills the ellipse: the variance along it is {c}`matrix` times the posterior's.
 #
 # On the price board (curvature 1, $N/n = 100$) SGD with that rate is the second row here, and the last of the whole board on {doc}`page 1 </book/further/price>`:
 

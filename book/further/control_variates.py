@@ -9,7 +9,7 @@
 # # Less noise: control variates
 #
 # ```{div} page-head
-# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 4 seconds
+# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 4 seconds
 # ```
 #
 # ```{index} ! control variate, ! SVRG, ! heavy tails, ! tail exponent
@@ -44,7 +44,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # If a minibatch had to say only how far the gradient has changed since, what would a sample cost?
 #
 # **One pass in place of a hundred**, for a $\theta$ with a variance right to one per cent and little friction, in the example below. Half of it is the second gradient of each example, at the mode; SGLD pays three passes.
-# One pass is as much as full gradients cost here. Control variates win from $N > 200\,(d + 1)$ on.
+# One pass is as much as full gradients cost here. For a $\theta$ control variates win from $N > 200\,(d + 1)$ on, and for a $\theta^2$ earlier.
 # The estimate has no noise at the mode and little close by, and a posterior lies close by: its width falls as $1/\sqrt N$ while the data grow. So the number of gradients that a sample costs grows with the number of coefficients $d$ and no longer with $N$.
 #
 # The example is a linear regression with $N = 1{,}000$, four inputs, errors of variance 1 and a flat prior. Minibatches of $n = 10$ are drawn with replacement.
@@ -175,9 +175,9 @@ plt.show()
 #
 # which is $\frac{d + 1}N$ of the plain noise, 0.005 here.
 #
-# In the logistic regression more is left, although $N$ is the same: most examples lie far from the boundary between the classes and hardly depend on $\theta$.
+# In the logistic regression more is left, although $N$ is the same: most examples lie far from the boundary between the classes, and their gradients hardly change with $\theta$.
 # If the model says 1 with the probability $p_i$, the difference is about $v_ix_ix_i^\top\delta$ with $v_i = p_i(1 - p_i)$, and the curvature is $\sum v_ix_ix_i^\top$.
-# Above, $\frac{d + 1}N$ was $\frac{d + 2}N$ of the mean square less $\frac1N$ of the squared mean. For $v_i$ that are independent of $N(0, I)$ inputs the effective number of examples, $(\sum v_i)^2/\sum v_i^2$, takes the place of $N$ in the first term alone. It is {c}`effective` here, so the share is about $\frac6{171} - \frac1{1000} = 0.034$. This posterior is not Gaussian: the intercept has the skewness {c}`skew`.
+# Above, $\frac{d + 1}N$ was $\frac{d + 2}N$ of the mean square less $\frac1N$ of the squared mean. For $v_i$ that are independent of $N(0, I)$ inputs the effective number of examples, $(\sum v_i)^2/\sum v_i^2$, takes the place of $N$ in the first term alone. It is {c}`effective` here, so with four normal inputs the share would be $\frac6{171} - \frac1{1000} = 0.034$; one of ours is the intercept, and $v$ depends on the others. This posterior is not Gaussian: the intercept has the skewness {c}`skew`.
 #
 # Here is what the control variate does to the variance of SGLD at the step $\eta = 0.2/N$ in the linear regression:
 
@@ -286,7 +286,7 @@ rows = [[name, f"{n * p.excess * p.steps:.2f}"] for name, p in prices.items()]
 show_table(["d = 4, n = 10, small steps", "excess × examples"], rows)
 
 # %% [markdown]
-# On the price board of {doc}`/book/further/price` a $\theta$ costs {c}`board-theta` passes. The board takes the noise at its average, V/200 in its name, and counts one gradient of each example that is read. With the second one, at the mode, it is one pass: $2\cdot100\,(d + 1) = 1{,}000$ gradients, and $N = 1{,}000$. Full gradients without a bias cost one pass as well, so control variates win from $N > 200\,(d + 1)$ on where the curvatures are alike.
+# On the price board of {doc}`/book/further/price` a $\theta$ costs {c}`board-theta` passes. The board takes the noise at its average, V/200 in its name, and counts one gradient of each example that is read. With the second one, at the mode, it is one pass: $2\cdot100\,(d + 1) = 1{,}000$ gradients, and $N = 1{,}000$. Full gradients without a bias cost one pass as well, so for a $\theta$ control variates win from $N > 200\,(d + 1)$ on where the curvatures are alike; for a $\theta^2$ the board has two passes with full gradients, and they win earlier.
 #
 # Where the mode is not known, *SVRG* takes the place where the chain was some steps ago as the reference, and renews it with a pass now and then ({cite:t}`johnson2013` for optimisation, {cite:t}`dubey2016` for Langevin).
 # A reference drawn from the posterior and never renewed only doubles the noise ({ref}`ex-control-stale`), so renewing helps a chain that is still on its way. It also helps where modes are many and far apart, as those of a network are: a fixed reference serves one of them.

@@ -364,12 +364,12 @@ for name, length, part, right in (
 #
 # What does an independent sample cost? The slowest coordinate that we found, $\theta_2$, has the autocorrelation time $1 + 2\sum_k\rho_k$, and each step of the walks reads two energies: about {c}`price` hundred passes over the data. A cycle has four hundred gradients. So with all the data tempering costs somewhat more, but only tempering has the weights. Two things speak for cycles:
 #
-# * *Minibatches.* With a tenth of the data a cycle takes 40 passes, and the variance at its end is {c}`tenth` times $\sigma^2$. With a hundredth it takes four, but the small steps are too few: the variance is {c}`hundredth` times $\sigma^2$ even with the best estimate, $\min(1, \tfrac12\eta V)$. For {c}`hundredth-long` it takes 3,200 steps, 32 passes (and double precision, because so many unstable steps throw some chains far out). The weights are as wrong as before. A swap reads all the data: with minibatches $U(x) - U(y)$ is noisy, and the noise is paid for by rejections ({ref}`ex-cyclical-penalty`). {cite:t}`deng2020replica` swap between chains of SGLD in this way.
+# * *Minibatches.* With a tenth of the data and the best estimate, $\min(1, \tfrac12\eta V)$, a cycle takes 40 passes, and the variance at its end is {c}`tenth` times $\sigma^2$. With a hundredth it takes four, but the small steps are too few: the variance is {c}`hundredth` times $\sigma^2$ even so. For {c}`hundredth-long` it takes 3,200 steps, 32 passes (and double precision, because so many unstable steps throw some chains far out). The weights are as wrong as before. A swap reads all the data: with minibatches $U(x) - U(y)$ is noisy, and the noise is paid for by rejections ({ref}`ex-cyclical-penalty`). {cite:t}`deng2020replica` swap between chains of SGLD in this way.
 # * *Dimensions.* In $d$ dimensions the energy at temperature $T$ is about $\tfrac12dT$ with a spread of $T\sqrt{d/2}$. So two walks swap only if their temperatures differ by a factor of at most about $1 + \sqrt{2/d}$. With 100,000 weights that makes some 500 temperatures from 1 to 10, and as many walks.
 #
 # What cycles do for networks is in {doc}`/book/studies/cyclical_networks`.
 #
-# **To remember:** a cycle of large steps is a restart: it finds the modes, but does not weigh them. Weights take energies of all the data.
+# **To remember:** a cycle of large steps is a restart: it finds the modes, but does not weigh them. Weights take comparisons of energies, and without all the data these are paid for in rejections.
 #
 # ## Change it
 #

@@ -135,7 +135,7 @@ excess = [
 check("baoab", excess[0] / excess[1], near(2, 0.05), kind="exact", digits=3)
 
 # %% [markdown]
-# At 4,000 steps the best falling steps have {c}`falling-over-constant` times the error of the best constant one, and at 64,000 steps {c}`falling-long` times; {numref}`fig-falling-error` has other lengths. In the limit of long runs it is 1.05 ({ref}`ex-falling-worse`).
+# At 4,000 steps the best falling steps have {c}`falling-over-constant` times the error of the best constant one, and at 64,000 steps {c}`falling-long` times; {numref}`fig-falling-error` has other lengths. In the limit of long runs it is 1.05 ({ref}`ex-falling-worse`), which is reached slowly, because the first steps are too large for the leading order.
 # The right noise estimate gains much more than any schedule.
 #
 # ## At which rate does the error fall?
@@ -148,7 +148,7 @@ check("baoab", excess[0] / excess[1], near(2, 0.05), kind="exact", digits=3)
 # K^{-1/3} \quad(\hat B = 0), \qquad K^{-2/5} \quad(\hat B = B).
 # $$ (eq-sghmc-rates)
 #
-# Independent samples would have $K^{-1/2}$: at sixteen times the length a quarter of the error. Here {c}`left-none` of it is left without an estimate and {c}`left-right` with the right one.
+# Independent samples would have $K^{-1/2}$: at sixteen times the length a quarter of the error. Here {c}`left-none` of the error is left without an estimate and {c}`left-right` with the right one.
 #
 # {cite:t}`chen2015` have the squares of these rates, for integrators of the first and of the second order, and state the second rate for SGHMC with minibatches and a symmetric splitting.
 # For fresh minibatches without an estimate this cannot hold. A kick of $-\varepsilon\zeta$ with a noise $\zeta$ of variance $V$ adds $\varepsilon^2V$ to the variance of the momentum, hence $\varepsilon V$ per unit of time. This is of the first order, whatever the integrator: BAOAB, which has order two, divides its bias in the bowl by {c}`baoab` at half the step, and not by 4.

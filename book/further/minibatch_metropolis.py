@@ -54,7 +54,7 @@ warnings.filterwarnings("ignore", message=".*were accepted")  # that is the subj
 # | 100 | {c}`price-100` |
 #
 # These are numbers of the page's formula, which is for many directions; in one dimension it is an upper estimate.
-# SGLD pays 100 for an error of one per cent, and SGHMC with $\hat B = B$ pays 3, in any dimension.
+# For a $\theta$ SGLD pays 100 for an error of one per cent, and SGHMC with $\hat B = B$ pays 3, in any dimension if all curvatures are alike; for a $\theta^2$ both pay half.
 #
 # The method is *AMAGOLD* {cite:p}`zhang2020amagold`, here for the bowl. The page needs page 12 of the tutorial, {doc}`an elective </book/tutorial/sgnuts>`: the density of a palindromic step over that of the same step backwards is $e^W$, and the work $W$ uses only the vector that is the gradient at $y$.
 
@@ -295,7 +295,7 @@ value, error = run.mean_and_standard_error(lambda x: x.square())
 check("well", value, near(truth), error=error, because=f"exactly {truth:.4f}")
 
 # %% [markdown]
-# By the formula AMAGOLD is cheaper than SGLD up to about 29 dimensions. But HMC goes a quarter of a swing in about five gradients of all the data.
+# By the formula AMAGOLD is cheaper than SGLD at one per cent up to about 29 dimensions for a $\theta$, and up to about 13 for a $\theta^2$. But HMC goes a quarter of a swing in about five gradients of all the data.
 # Shorter paths do not help: the steps of a path fall as $t^2$, but the number of paths for an independent sample rises as $1/t^2$, and each still pays its pass.
 # The friction of SGHMC takes the same energy out and rejects no path ({doc}`/book/further/choosing_the_estimate`), but it needs $\hat B$, and the error of the step remains.
 #

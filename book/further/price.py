@@ -47,7 +47,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # **A hundred** for an independent $\theta$, which a mean needs, with small fresh minibatches, no noise estimate and a model that fits. SGLD and SGHMC cost the same, and no friction changes it.
 # An independent $\theta^2$, which a variance needs, costs half of that with SGLD or at a large friction, and more at a small one.
-# A sampler that reads *all* the data in each step needs one pass for a $\theta$ and two for a $\theta^2$, if its integrator has no bias.
+# A sampler that reads *all* the data in each step needs one pass for a $\theta$ and two for a $\theta^2$ at the friction ½, if its integrator has no bias.
 #
 # {numref}`fig-price` shows it in one direction of a posterior, with curvature 1, where a step reads the share $n/N$ of the data.
 # The exact chain has the three numbers that we need: how far its variance is above the right one, and how many passes an independent $\theta$ and an independent $\theta^2$ take.
@@ -260,7 +260,7 @@ check("full-square", passes[1], near(9.96, 0.02), kind="exact", digits=3)
 #
 # With several curvatures all directions share one step. The excess $\tfrac12\eta V$ is in proportion to $a$, so it is largest in the stiffest direction. The passes $2n/(\eta aN)$ are largest in the softest one.
 # The product of the two is $a_{\max}/a_{\min}$, the *condition number*. One per cent everywhere costs a hundred times the condition number in passes, unless a mass matrix makes the directions alike.
-# With all the data in each step it is only the *root* of that number: the step $\varepsilon = 1/\sqrt{a_{\max}}$ and the friction $C = \sqrt{a_{\min}}$ make $(C^2 + a)/(aC\varepsilon)$ at most twice the root.
+# With all the data in each step, and an integrator without bias, it is only the *root* of that number: the step $\varepsilon = 1/\sqrt{a_{\max}}$ and the friction $C = \sqrt{a_{\min}}$ make $(C^2 + a)/(aC\varepsilon)$ at most twice the root.
 #
 # ## With real minibatches
 #

@@ -99,7 +99,7 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-splittings` has the answer for the bowl. With exact gradients the composition decides.
-# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions. The distances between the three stay, but not which is best: UBU, too narrow with exact gradients, is now nearest to 1. At small steps all three differ little beside the noise.
+# With fresh minibatches the noise of the gradient adds its own, larger error to all three compositions. The order of the three stays, but not which is best: UBU, too narrow with exact gradients, is now nearest to 1. At small steps all three differ little beside the noise.
 #
 # The right panel changes only the order of the data: *passes* over the shuffled data, or *symmetric sweeps*, a pass and then the same pass backwards. The excess is then of a higher order. At a step of 0.1 it is 1 per cent in place of 20.
 # Sweeps are best at small steps. Above about 0.13 plain passes are better, because a sweep is twice as long.
