@@ -6,7 +6,8 @@ usage: python -m benchmarks.learning_coefficient PART
 minibatches that it drew; it needs an environment with ``devinterp==2.0.1`` above this
 one. ``regression`` runs SGLD and SGHMC at settings that were chosen before. So do the
 parts of two linear networks whose coefficient is known, ``reduced-rank-users``,
-``-SGLD`` and ``-SGHMC``, beside ``-exact``, and those of ``deep-linear``. All go to
+``-SGLD`` and ``-SGHMC``, beside ``-exact``, and those of ``deep-linear``; with
+``-small-users`` and ``-small-exact`` nβ is 64/log 64 instead of n/log n. All go to
 ``book/results/learning_coefficient.json``, each with its provenance."""
 
 import argparse
@@ -40,7 +41,8 @@ from sgmc.splittings import langevin_chain
 DOUBLE = torch.float64
 STORED = RESULTS / "learning_coefficient.json"
 ROWS = ("users", "SGLD", "SGHMC")
-USERS = 0.5  # ηp of the stiffest direction, where a Metropolis step accepts 0.90
+USERS = 0.5  # ηp of the stiffest direction: full gradients would accept 0.90
+SMALL = 64 / math.log(64)  # nβ as devinterp's default_nbeta has it
 
 
 def regression(n: int, dim: int = 10) -> tuple[Tensor, Tensor]:
@@ -71,7 +73,7 @@ SETTINGS = {
     "minibatches of 16": {"batch_size": 16},
     "two accumulated": {"gradient_accumulation_steps": 2},
     "γ = 100": {"localization": 100.0},
-    "nβ = 64/log 64": {"n_beta": 64 / math.log(64)},
+    "nβ = 64/log 64": {"n_beta": SMALL},
     "another shuffle": {},
 }
 PLAIN = {
@@ -212,13 +214,14 @@ def shuffles(steps: int, seeds: int) -> dict:
 
 def between_shuffles(x, residuals, minimum, steps, seeds, replay: bool) -> dict:
     """Predict the mean of the plain setting for many shuffles: their spread, that with
-    the exact L(w*), and the standard error that twenty chains of one shuffle have.
+    the exact L(w*), that with L(w*) from exactly the first epoch's minibatches, and the
+    standard error that twenty chains of one shuffle have.
     """
     nbeta, size = PLAIN["n_beta"], PLAIN["batch_size"]
     step = USERS / float(torch.linalg.eigvalsh(minimum.precision(nbeta, 1.0))[-1])
     exact_loss = float(residuals.square().mean() / 2)
     generator = torch.Generator().manual_seed(1)
-    means, exactly, errors = [], [], []
+    means, exactly, epoch, errors = [], [], [], []
     for _ in range(seeds):
         each, epochs = len(x) // size, -(-steps // (len(x) // size))
 
@@ -235,12 +238,15 @@ def between_shuffles(x, residuals, minimum, steps, seeds, replay: bool) -> dict:
         mean, error = reported_given(batches, range(steps), *numbers)
         means.append(mean)
         exactly.append(mean + nbeta * (first_loss - exact_loss))
+        epoch_loss = float(residuals[first].square().mean() / 2)
+        epoch.append(mean + nbeta * (first_loss - epoch_loss))
         errors.append(error / PLAIN["num_chains"] ** 0.5)
     means = torch.tensor(means, dtype=DOUBLE)
     return {
         "mean": float(means.mean()),
         "spread": float(means.std()),
         "spread_exact_first": float(torch.tensor(exactly, dtype=DOUBLE).std()),
+        "spread_epoch_first": float(torch.tensor(epoch, dtype=DOUBLE).std()),
         "own_error": sum(errors) / seeds,
         "predictions": means.tolist(),
     }
@@ -361,9 +367,11 @@ def coefficient(widths: list[int], rank: int) -> float:
 NETWORKS = {"reduced-rank": ([6, 4, 5], 2), "deep-linear": ([5, 4, 4, 5], 2)}
 
 
-def on_network(name: str, which: str, n: int = 5_000) -> dict:
+def on_network(
+    name: str, which: str, n: int = 5_000, nbeta: float | None = None
+) -> dict:
     """Run a sampler, or HMC as the exact one, on a linear network around its best
-    fit.
+    fit, with nβ = n/log n or as given.
     """
     widths, rank = NETWORKS[name]
     generator = torch.Generator().manual_seed(0)
@@ -375,7 +383,8 @@ def on_network(name: str, which: str, n: int = 5_000) -> dict:
     x = normal(n, inputs)
     true = normal(outputs, rank) @ normal(rank, inputs) / rank**0.5
     y = x @ true.T + normal(n, outputs)
-    nbeta = n / math.log(n)
+    temperature = math.log(n) if nbeta is None else n / nbeta
+    nbeta = n / temperature
     # The best fit of the rank that the widths allow, its singular values shared out.
     least = torch.linalg.lstsq(x, y).solution.T
     root = torch.linalg.cholesky(x.T @ x / n)
@@ -421,9 +430,9 @@ def on_network(name: str, which: str, n: int = 5_000) -> dict:
     def curve(theta):
         return nbeta * (loss(theta) - first)
 
-    def of_example(position, x, y):  # log likelihood, tempered by β = 1/log n
+    def of_example(position, x, y):  # log likelihood, tempered by β
         gap = y - x @ maps(position).mT
-        return -gap.square().sum(-1) / (2 * math.log(n))
+        return -gap.square().sum(-1) / (2 * temperature)
 
     posterior = Posterior(
         lambda position: -position.square().sum(-1) / 2,
@@ -490,6 +499,11 @@ PARTS |= {
     f"{name}-{which}": partial(on_network, name, which)
     for name in NETWORKS
     for which in (*ROWS, "exact")
+}
+PARTS |= {
+    f"{name}-small-{which}": partial(on_network, name, which, nbeta=SMALL)
+    for name in NETWORKS
+    for which in ("users", "exact")
 }
 
 

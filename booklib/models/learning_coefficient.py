@@ -120,8 +120,8 @@ def reported_given(
     step.
 
     The mean and the covariance of δ go forwards; what the steps still to come will add,
-    a quadratic ½δᵀQδ + q·δ, comes backwards. The variance is the sum of what each
-    step's noise adds, because the noises are independent.
+    a quadratic ½δᵀQδ + q·δ, comes backwards. The variances of what each step's noise
+    adds are summed, because that has mean zero given the noises before.
     """
     dim = batches.gradients.shape[1]
     eye, zero = torch.eye(dim, dtype=DOUBLE), torch.zeros(dim, dtype=DOUBLE)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from benchmarks.learning_coefficient import (
+    NETWORKS,
     PLAIN,
     ROWS,
     SETTINGS,
@@ -69,3 +70,22 @@ def test_what_is_stored_was_predicted():
         assert row["z"] == pytest.approx(z) and abs(z) < 3.5
         assert row["first_loss_off"] < 1e-6
     assert set(ROWS) < set(found["regression"])
+
+
+def test_exactly_one_epoch_takes_away_what_32_minibatches_of_31_add():
+    """It leaves less than the exact L(w*) does: the
+    losses of a replayed epoch and its first loss go together.
+    """
+    row = stored()["shuffles"]["replayed"]
+    assert row["spread_epoch_first"] == pytest.approx(0.416, abs=1e-3)
+    assert row["spread_epoch_first"] < row["spread_exact_first"] < row["spread"]
+
+
+def test_a_small_inverse_temperature_lowers_the_coefficient_of_networks():
+    """As λ − (θ − 1)/log nβ; with n/log n an exact sampler is near λ."""
+    found = stored()
+    for name in NETWORKS:
+        whole, small = (found[f"{name}-{x}exact"] for x in ("", "small-"))
+        assert whole["mean"] == pytest.approx(whole["known"], rel=0.03)
+        assert small["mean"] + 5 * small["error"] < whole["mean"]
+        assert found[f"{name}-small-users"]["mean"] > 1.3 * small["mean"]
