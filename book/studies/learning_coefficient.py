@@ -337,7 +337,7 @@ check("deep-users", row["users"], at_least(2 * row["exact"]), kind="stored", dig
 print("Parts regression, reduced-rank-… and deep-linear-…, same day and machine.")
 
 # %% [markdown]
-# On the regression both are right by the law; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
+# On the regression both settings of the law are right; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
 # On the networks SGLD at the step of users reports more than twice the exact number ({c}`deep-users` on the deep one).
 # There the law is a first guess, because it knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. At its settings SGHMC is farther off on both ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
 #

@@ -73,8 +73,8 @@ def test_what_is_stored_was_predicted():
 
 
 def test_exactly_one_epoch_takes_away_what_32_minibatches_of_31_add():
-    """It leaves less than the exact L(w*) does: the
-    losses of a replayed epoch and its first loss go together.
+    """It leaves less than the exact L(w*) does, because the losses of a replayed epoch
+    and its first loss go together.
     """
     row = stored()["shuffles"]["replayed"]
     assert row["spread_epoch_first"] == pytest.approx(0.416, abs=1e-3)
