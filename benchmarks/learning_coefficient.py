@@ -521,7 +521,8 @@ def store(part: str, found: dict) -> None:
         **circumstances(),
         "processor_seconds": round(time.process_time(), 1),
     }
-    write_result(STORED, stored() | {part: found | {"provenance": origin}})
+    last = {"provenance": origin, part: found | {"provenance": origin}}
+    write_result(STORED, stored() | last)
 
 
 def main() -> None:

@@ -45,13 +45,13 @@ class Adapter:
     own_batches = False  #: the library draws its minibatches; steps ignore ζ
     linear = True  #: False where a step is not linear in position and momentum
     positions_alone = False  #: True where a step draws its momentum anew
-    samples = 1_000_000  #: normals behind each entry of Q: its error is 0.14 %
+    samples = 1_000_000  #: normals behind each entry of Q, whose error is then 0.14 %
     normals = 0  #: arrays of normals a step takes in the place of a seed
     at_defaults: laws.Setting | None = None  #: what the defaults are; None without
     required: dict = {}  #: arguments beside the defaults that have none
-    blank: dict = {}  #: test: why it does not apply
-    surprises: dict = {}  #: test: what is documented there, and surprising
-    xfail: dict = {}  #: test: why its authors expect it to fail
+    blank: dict = {}  #: by test, why it does not apply
+    surprises: dict = {}  #: by test, what is documented there, and surprising
+    xfail: dict = {}  #: by test, why its authors expect it to fail
 
     def stated(self, setting: laws.Setting) -> laws.Setting:
         """Give the setting that the documentation promises for these arguments."""

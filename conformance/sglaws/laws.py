@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 class Chain(NamedTuple):
     """One step's linear maps z ← Fz + N(0, Q), a block for each coordinate."""
 
-    transition: np.ndarray  #: F, (dim, k, k): k is 2 with a momentum, else 1
+    transition: np.ndarray  #: F, (dim, k, k), where k is 2 with a momentum, else 1
     noise: np.ndarray  #: Q, (dim, k, k)
 
     def variance(self) -> np.ndarray:

@@ -26,6 +26,7 @@ from booklib.scores.prediction import (
 
 OTHERS = {  # results whose name does not give the command
     "blocks": "-m tools.blocks",
+    "learning_coefficient": "-m benchmarks.learning_coefficient ",
     "recommender_1m": "-m benchmarks.recommender",
     "speed_of_libraries": "-m conformance speed",
 }
