@@ -21,6 +21,7 @@ NO_NOTEBOOK = {
     "book/appendix/claims",
     "book/appendix/execution_status",
     "book/appendix/sandbox",
+    "book/appendix/settings",
 }
 PAGES = [
     page
