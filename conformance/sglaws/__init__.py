@@ -1,8 +1,8 @@
 """sglaws: does a stochastic-gradient sampler have the law that it documents?
 
-A linear sampler on a Gaussian target has an exact stationary law, its step-size bias
-included. This package reads a sampler's step off a library, compares it with the law
-that its documentation states, and says how far that law is from the target.
+A linear sampler on a Gaussian target has an exact stationary distribution, the bias of
+its step size in it. This package reads a sampler's step off a library, compares it with
+the law that its documentation states, and says how far that law is from the target.
 """
 
 from . import laws
