@@ -9,7 +9,7 @@
 # # Cycles for networks
 #
 # ```{div} page-head
-# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! snapshots, ! cold posterior, CIFAR-10, cosine annealing
@@ -49,7 +49,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A *cycle* begins with large steps, which explore, and ends with small ones, which sample ({doc}`/book/further/cyclical`). {cite:t}`zhang2020` report test errors on CIFAR-10: cycles lower that of SGLD from 5.20 to 4.29 %, that of SGHMC from 4.93 to 4.27 %. The same cycles without noise, which give *snapshots* {cite:p}`huang2017`, have 4.46 and 4.39 %.
 # Do cycles help a network, and is it the sampling that helps?
 #
-# **On a small network, with five seeds, the table's own four comparisons all stay open. At $T = 1$, however, it is decided that SGHMC with cycles errs less than at a constant step, {c}`cycles` points ({numref}`fig-cycles`). Sampling does not explain it: the same cycles without noise are within {c}`at-most` points of it, and a lower temperature without cycles brings {c}`cooling`. One descent whose rate falls once is ahead of cSGHMC (cSGHMC less it: {c}`descent`).**
+# **On a small network SGHMC with cycles errs less than at a constant step: the difference is {c}`cycles` points (mean and 95 % interval, five seeds, temperature $T = 1$). It is not the sampling, because the same cycles without noise are within {c}`at-most` points of it, and one descent whose rate falls once is ahead of both (cSGHMC less the descent: {c}`descent`).**
+# {numref}`fig-cycles` shows these differences beside the published ones. At the temperature of the authors' program the table's own four comparisons all stay open.
 
 # %%
 mnist, cifar = Seeds.read("neighbours"), Seeds.read("ordering")  # five seeds each
@@ -89,7 +90,7 @@ ours = family(
     }
 )
 
-# %% mystnb={"figure": {"caption": "Test error of the first method less that of the second, in points, on our small network at the temperature of the program (rings) and at $T = 1$ (dots), mean of five seeds with its 95 % interval, and as published for a ResNet-18 (crosses). Left of zero the first is ahead. Pink: with momentum.", "name": "fig-cycles"}, "image": {"alt": "Six rows. The crosses lie between minus 0.9 and zero. In the row of cSGHMC less SGHMC the dot lies at minus 3.3 and the ring at minus 0.6; with SGLD both lie right of zero, the ring at 4.7. Cycles less snapshots lie on zero. Snapshots less one descent lie right of zero, at 6.2 and 1.1, where the crosses are at minus 0.8."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Test error of the first method less that of the second, in points, on our small network at the temperature of the program (rings) and at $T = 1$ (dots), mean of five seeds with its 95 % interval, and as published for a ResNet-18 (crosses). Left of zero the first is ahead. The letter c stands for cycles. Pink: with momentum.", "name": "fig-cycles"}, "image": {"alt": "Six rows. The crosses lie between minus 0.9 and zero. In the row of cSGHMC less SGHMC the dot lies at minus 3.3 and the ring at minus 0.6; with SGLD both lie right of zero, the ring at 4.7. Cycles less snapshots lie on zero. Snapshots less one descent lie right of zero, at 6.2 and 1.1, where the crosses are at minus 0.8."}} tags=["hide-input"]
 published = {
     "SGD": "5.29",
     "SGD with momentum": "5.17",
@@ -132,20 +133,20 @@ plt.show()
 # | --- | --- |
 # | source | a ResNet-18 on CIFAR-10, 200 epochs, four cycles; noise in the last 5 epochs of each, three networks kept |
 # | ours | two convolutions of 16 and 32 channels, priors $N(0, 1/\text{fan-in})$, 20,000 images of CIFAR-10 averaged to $16 \times 16$ pixels, 40 epochs for every method; and the MNIST runs of {doc}`/book/studies/neighbours_on_networks`, 60 epochs |
-# | cycles | six, noise in the last fifth; 18 networks (MNIST 30), snapshots 6, a descent its last one. The rate of a descent falls once (MNIST, momentum: constant) |
+# | cycles | six, noise in the last fifth; 18 networks kept (MNIST 30), of snapshots 6, of a descent its last. The rate of a descent falls once (MNIST, momentum: constant) |
 # | cold | $T = 1/20{,}000$, which is $1/N$; MNIST: $T = 0.01$ for SGHMC, at a smaller rate, too, and 0.1 for cSGHMC |
 # | tuned | three rates each (MNIST three or four) by validation images, one seed, runs of 13 epochs (MNIST 20), in which a cycle has two |
 # | run | `python -m experiments run ordering`, {c}`price` minutes a seed for its twelve methods on one core |
 #
 # ## What the program samples
 #
-# The authors' program for the table is public ([ruqizhang/csgmcmc](https://github.com/ruqizhang/csgmcmc), `experiments/cifar_csghmc.py`). Its gradient is that of the *mean* loss, $U/N$ with $N = 50{,}000$, and a step with the learning rate $lr$ is
+# The authors' program for the table is public ([ruqizhang/csgmcmc](https://github.com/ruqizhang/csgmcmc), `experiments/cifar_csghmc.py`). It has a velocity $v$, a decay $\alpha$, a learning rate $lr$ and a temperature $T$, and its gradient is that of the *mean* loss, $U/N$ with $N = 50{,}000$ images:
 #
 # $$
 # v \leftarrow (1 - \alpha)v - lr\,\nabla U(\theta)/N + N\bigl(0,\ 2\,lr\,\alpha\,T/N\bigr), \qquad \theta \leftarrow \theta + v.
 # $$ (eq-cyclical-program)
 #
-# Which distribution is that? One curvature is enough to find out.
+# Which distribution does that sample? One direction, in which the mean loss has the curvature $\lambda$, is enough to find out.
 #
 # ```{prf:proposition} The temperature of the program
 # :label: prop-cyclical-temperature
@@ -166,7 +167,7 @@ plt.show()
 # It is stationary where both roots lie inside of the unit circle, that is for $|\phi_2| < 1$ and $|\phi_1| < 1 - \phi_2$.
 # ```
 #
-# The posterior $e^{-U}$ has the variance $1/N\lambda$. So up to the error of the step $T$ is the temperature that its name says: the program samples $e^{-U/T}$. Its default is `1./50000`, the help text says "temperature (default: 1/dataset_size)". So by default the posterior is 50,000 times too cold, nearly an optimum; `--temperature 1` samples the posterior itself.
+# The posterior $e^{-U}$ has the variance $1/N\lambda$. So up to the error of the step $T$ is the temperature that its name says: the program samples $e^{-U/T}$. Its default is `1./50000` ("temperature (default: 1/dataset_size)"). So by default the posterior is 50,000 times too cold, nearly an optimum; `--temperature 1` samples the posterior itself.
 
 
 # %%
@@ -190,9 +191,14 @@ check("default", program(1 / N), near(error_of_step / N, 1e-9), kind="exact", di
 
 # %% [markdown]
 # The variance is {c}`warm` times the posterior's with $T = 1$, and {c}`default` times with the default.
-# A cold posterior is no fault of the schedule, and those of such networks often predict better {cite:p}`wenzel2020`. But a result at this temperature says little about sampling *the* posterior. With which temperature the table was made its program does not say; we run both. (In the program for cSGLD an early version scaled the noise by the learning rate wrongly; a user reported it, [issue 1](https://github.com/ruqizhang/csgmcmc/issues/1), and the authors corrected it in March 2019.)
+# Networks from such a *cold posterior* often predict better {cite:p}`wenzel2020`, but they say little about sampling *the* posterior. With which temperature the table was made its program does not say; we run both.
 #
-# The program also keeps the velocity $v = \varepsilon r$ while the step size falls, although only the momentum $r$ may be handed on. At $\alpha = 0.1$ and cycles of 100 steps a standard Gaussian then has the variance {c}`velocity-kept` at the end of a cycle in place of {c}`momentum-kept`; at the program's $\alpha = 0.9$ and 1,000 steps, {c}`velocity-default`, it does no harm.
+# ```{admonition} Two smaller matters of the program
+# :class: dropdown
+#
+# The program keeps the velocity $v = \varepsilon r$ while the step size falls, although only the momentum $r$ may be handed on. At $\alpha = 0.1$ and cycles of 100 steps a standard Gaussian then has the variance {c}`velocity-kept` at the end of a cycle in place of {c}`momentum-kept`; at the program's $\alpha = 0.9$ and 1,000 steps, {c}`velocity-default`, it does no harm.
+# In the program for cSGLD an early version scaled the noise by the learning rate wrongly; a user reported it ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)), and the authors corrected it in March 2019.
+# ```
 
 
 # %% tags=["hide-input"]
@@ -221,7 +227,7 @@ for name, decay, length, keep, bound in (
 # %% [markdown]
 # ## Eleven differences
 #
-# The source's family has the four comparisons of its table, at its program's temperature. Our eleven questions at $T = 1$, on both data sets, make one family of 22; the rule that decides is that of {doc}`/book/studies/mnist`.
+# The source's family has the four comparisons of its table, at its program's temperature. Our eleven questions at $T = 1$, on both data sets, make one family of 22; {doc}`/book/studies/mnist` explains the rule that decides.
 
 # %% tags=["hide-input"]
 show_table(
@@ -240,7 +246,7 @@ show_table(
 print("* decided by Holm's procedure in its family; five seeds, given the test images.")
 print(who_ran(read_result(RESULTS / "ordering.json")))
 
-# %% tags=["hide-input"]
+# %% mystnb={"code_prompt_hide": "Hide the errors themselves", "code_prompt_show": "Show the errors themselves"} tags=["hide-cell"]
 show_table(
     ["error, %, mean ± sd", "published", "program's T", "T = 1", "MNIST, T = 1"],
     [
@@ -255,6 +261,8 @@ show_table(
     ],
 )
 print(who_ran(read_result(RESULTS / "neighbours.json")))
+
+# %% tags=["hide-input"]
 cycles = ours["CIFAR-10", "cSGHMC", "SGHMC"]
 noise = ours["CIFAR-10", "cSGHMC", "snapshots with momentum"]
 farthest = max(abs(noise.low), abs(noise.high))
@@ -273,14 +281,16 @@ seconds = sum(cifar(name, "processor_seconds").mean() for name in cifar.methods)
 check("price", seconds / 60, kind="stored", digits=1)
 
 # %% [markdown]
-# * **The source's comparisons: four times open.** cSGHMC less SGHMC is {c}`seeds-SGHMC`, cSGLD less SGLD {c}`seeds-SGLD`, which points the other way. To decide half of the published difference the first would need {c}`seeds-SGHMC.seeds` seeds and the second {c}`seeds-SGLD.seeds`.
-# * **A cycle's gain is that of its small steps.** A cycle keeps its networks where the step is small and has been at temperature 0 until then. SGHMC at a low temperature has most of the gain without cycles, and cycles without noise have it, too: with momentum they are within a quarter of it.
-# * **Many cycles cost more than they bring.** In the published table snapshots are 0.8 points ahead of a descent. Here they are behind it ({c}`budget` without momentum). A cycle has 7 epochs here and 50 there, and after 7 epochs a network is not back where one descent of 40 ends; that may be the reason, but we ran no other length.
-# * **On MNIST nothing is decided**: cSGHMC less SGHMC is {c}`mnist`, and all others of the column are open, too. Against snapshots with momentum tuning gave the two different rates.
+# * **The source's comparisons: four times open.** cSGHMC less SGHMC is {c}`seeds-SGHMC`; cSGLD less SGLD is {c}`seeds-SGLD`, which points the other way. To decide half of the published difference the first would need {c}`seeds-SGHMC.seeds` seeds and the second {c}`seeds-SGLD.seeds`.
+# * **A cycle's gain is that of its small steps.** A cycle keeps its networks where the step is small. SGHMC at the low temperature has most of the gain without cycles ({c}`cooling`), and cycles without noise have it, too.
+# * **Many cycles cost more than they bring.** In the published table snapshots are 0.8 points ahead of a descent. Here they are behind it ({c}`budget` without momentum). A cycle has 7 epochs here and 50 there, which may be the reason; we ran no other length.
+# * **On MNIST nothing is decided**: cSGHMC less SGHMC is {c}`mnist`.
 #
-# ## The mixture, where cycles began
+# ```{admonition} The mixture, where cycles began
+# :class: dropdown
 #
 # On 25 Gaussians the source's claim holds: four chains of SGLD have more than one per cent of their samples in {c}`modes-sgld` modes, those of cSGLD in {c}`modes-csgld`, with 20 seeds. But SGLD that is restarted as often as there are cycles finds them, too, and its total variation from the right weights less that of cSGLD is {c}`restarted`: a cycle is a restart, and this program keeps its large steps, which are too wide.
+# ```
 
 # %% tags=["hide-input"]
 mixture = read_result(RESULTS / "modes.json")
@@ -306,7 +316,7 @@ check("restarted", family({"": pair})[""], DECIDED, kind="stored")
 #
 # ## What this does not show
 #
-# * *The published table.* A ResNet-18 at 200 epochs, eight methods and five seeds, is 40 trainings; we guess an hour of a graphics card for each. There, too, part of a difference belongs to averaging: a descent is one network, cycles are twelve.
+# * *The published table.* A ResNet-18 at 200 epochs, eight methods and five seeds, is 40 trainings; we guess an hour of a graphics card for each.
 # * *Longer cycles*: six of 50 epochs, {c}`longer` hours for five seeds of cSGHMC and its snapshots.
 # * *A fair choice of rates*: SGLD at $T = 1$ and every method with momentum took the smallest of three rates, so a smaller one may be better.
 #

@@ -9,7 +9,7 @@
 # # Do samplers recommend better?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 26 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 25 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! recommender, ! matrix factorisation, coverage, MovieLens
@@ -39,9 +39,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # On the ratings of MovieLens-1M {cite:t}`chen2014` (Table 1) find that samplers predict better than optimisers: the root mean square error is 0.8538 for SGD, 0.8539 with momentum, 0.8412 for SGLD and 0.8411 for SGHMC.
-# Is that so, and what else does a sampler give?
+# These ratings may not be passed on, so ours are made up, drawn from the model that all methods fit. What does a sampler give there?
 #
-# **We cannot test the table: the ratings may not be passed on, and ours are drawn from the very model that the samplers assume. On those the samplers are ahead in each fold, but by little: the error of SGHMC less that of momentum is {c}`gain`. That is {c}`share` of the published gain, and open by this book's rule. What a sampler gives is the width: of new ratings {c}`hold` % lie in SGHMC's 90 % intervals, and {c}`own` % in those that the residuals of SGD with momentum promise ({numref}`fig-recommender-gains`).**
+# **Hardly a smaller error: SGHMC's less that of SGD with momentum is {c}`gain` (mean and 95 % interval, five folds), {c}`share` of the published gain and open by this book's rule. But it gives the right width: of new ratings {c}`hold` % lie in its 90 % intervals, and {c}`own` % in those of SGD with momentum.**
+# {numref}`fig-recommender-gains` shows both.
 
 # %%
 seeds = Seeds.read("recommender_100k")  # the folds are the seeds
@@ -76,7 +77,7 @@ def coverage(name, width=OWN, which="all"):
     return seeds(name, lambda run: run[width][which]["coverage"], 100)
 
 
-# %% mystnb={"figure": {"caption": "Left: error of each sampler less that of SGD with momentum, with the difference in each fold (dots) and the mean (bar); the crosses are the published differences, on other data. Right: share of the test ratings in intervals that promise 90 %, for all (filled) and for items with at most five known ratings (open), mean of the folds. *Validated* has the width from ratings held back; *Gibbs* is the exact sampler.", "name": "fig-recommender-gains"}, "image": {"alt": "Left, three groups of points between minus 0.001 and minus 0.004, far from two crosses near minus 0.013. Right, the two descents cover 85 per cent of all and 79 of the items with few ratings; validated width 90 and 86; the samplers close to 90 of both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: error of each sampler less that of SGD with momentum, with the difference in each fold (dots) and the mean (bar); the crosses are the published differences, on other data. Right: share of the test ratings in intervals that promise 90 %, for all (filled) and for *cold items*, with at most five known ratings (open), mean of the folds. A descent's width is that of its residuals, *validated* that of ratings held back; *Gibbs* is an exact sampler.", "name": "fig-recommender-gains"}, "image": {"alt": "Left, three groups of points between minus 0.001 and minus 0.004, far from two crosses near minus 0.013. Right, the two descents cover 85 per cent of all and 79 of the items with few ratings; validated width 90 and 86; the samplers close to 90 of both."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 2.8), layout="constrained")
 published = read_result(RESULTS / "recommender_100k.json")["published_rmse"]
 for place, name in enumerate((*SAMPLERS, EXACT)):
@@ -114,13 +115,13 @@ plt.show()
 #
 # ## What a row's ratings say
 #
-# User $i$ has factors $u_i \in \mathbb R^k$ and a bias $a_i$, item $j$ has $w_j$ and $b_j$, and known ratings are
+# User $i$ has $k$ factors $u_i$ and a bias $a_i$, item $j$ has factors $w_j$ and a bias $b_j$. Around the overall mean $\mu$ the known ratings are
 #
 # $$
 # y_{ij} \sim N(\mu + a_i + b_j + u_i^\top w_j,\, 1/\tau),
 # $$ (eq-recommender-model)
 #
-# with priors $N(0, 1/\lambda)$, one precision each for the factors of users, those of items, and both biases; the five precisions have Gamma(1, 1) priors. The posterior of everything is not Gaussian, but one side given the other is.
+# with priors $N(0, 1/\lambda)$. There is one precision $\lambda_u$ for the factors of users, one for those of items, and one each for both biases ($\lambda_a$ for users); like $\tau$ they have Gamma(1, 1) priors. The posterior of everything is not Gaussian, but one side given the other is.
 #
 # ```{prf:theorem} Conditional distributions
 # :label: thm-recommender-conditional
@@ -147,14 +148,14 @@ plt.show()
 # As a function of $\lambda_u$ the joint density is $\lambda_u^{m/2}\exp(-\tfrac12\lambda_u\sum\lvert u_i\rvert^2)$ from the factors times $e^{-\lambda_u}$ from the prior. $\tau$ is in the likelihood as $\lambda_u$ is in the prior.
 # ```
 #
-# Drawing users, items and precisions in turn is the Gibbs sampler {cite:p}`geman1984,salakhutdinov2008`, our exact reference.
+# Drawing users, items and precisions in turn is the *Gibbs sampler* {cite:p}`geman1984,salakhutdinov2008`, our exact reference.
 # Now compare. A descent to the mode with penalty $\Lambda/\tau$ puts each row at the mean in {eq}`eq-recommender-rows`, given the others: **of one row the mode is the mean**, so a penalty that is chosen well leaves little for averaging to gain. But a new rating of item $j$ by a user with $z = (u, 1)$ has the variance
 #
 # $$
 # \frac1\tau + z^\top P_j^{-1}z,
 # $$ (eq-recommender-width)
 #
-# and $P_j$ grows with the number of ratings. **The width depends on the item, and no one number can be right for all.** Take items with $c$ ratings each, by users who are known:
+# and $P_j$ grows with the number of ratings. **The width depends on the item, and no one number can be right for all.** The cell takes items with $c$ ratings each, by users who are known:
 
 
 # %%
@@ -186,29 +187,19 @@ for c in (0, 1, 3, 10, 30, 100):
 # %% [markdown]
 # The widths of {eq}`eq-recommender-width` hold for every $c$ ({c}`widths` with one rating); one validated width holds for popular items only (with one rating: {c}`one-width`).
 #
-# Stochastic gradients reach the same posterior if each row is scaled by what its ratings say. A row with few ratings is in few minibatches, and then weighs much; the two balance.
-#
-# ```{prf:proposition} Every row is equally noisy
-# :label: prp-recommender-loudness
-#
-# Let the residuals have mean 0 and variance $1/\tau$, independent of one another and of all $z_j$. On average the ratings give row $i$ the curvature $F_i = \tau\sum_jE[z_jz_j^\top]$, and its minibatch gradient the covariance
-#
-# $$
-# V_i = \Bigl(\frac Nn - 1\Bigr)F_i.
-# $$ (eq-recommender-loudness)
-# ```
-#
-# ```{admonition} Proof
+# ```{admonition} How stochastic gradients sample this posterior
 # :class: dropdown
 #
-# With $g_{ij} = \tau e_{ij}z_j$ for the ratings of row $i$ and $0$ for all others, the covariance of $\tfrac Nn\sum g$ without replacement is $\tfrac{N^2}{n}\bigl(1 - \tfrac nN\bigr)\tfrac1{N - 1}\bigl(\sum gg^\top - \tfrac1N\sum g\sum g^\top\bigr)$ ({doc}`/book/tutorial/minibatch_noise`). Both $\sum gg^\top$ and $\sum g\sum g^\top$, whose mixed terms have mean 0, have the mean $F_i$. What is left is $\tfrac{N^2}n\bigl(1 - \tfrac nN\bigr)\tfrac1{N-1}\bigl(1 - \tfrac1N\bigr) = \tfrac Nn - 1$ times $F_i$.
-# ```
+# A row with few ratings is in few minibatches of $n$ of the $N$ ratings, and then weighs much; the two balance.
+# Let the residuals $e_{ij}$ have mean 0 and variance $1/\tau$, independent of one another and of all $z_j$. On average the ratings give row $i$ the curvature $F_i = \tau\sum_jE[z_jz_j^\top]$. Its gradient has the summands $g = \tau e_{ij}z_j$, and $0$ for the ratings of others. Both $\sum gg^\top$ and $\sum g\sum g^\top$ have the mean $F_i$, because mixed terms have mean 0. So the covariance of $\tfrac Nn\sum g$ without replacement ({doc}`/book/tutorial/minibatch_noise`) is $V_i = (\tfrac Nn - 1)F_i$, for every row.
 #
-# So with the mass $\Lambda + F$ one step size fits all rows, and the noise to subtract is known before the first step. It is the noise of minibatches drawn afresh; in shuffled passes errors nearly cancel ({prf:ref}`thm-mnist-passes`), and subtracting it there makes the intervals too narrow. And the precisions wait until the factors have grown: at factors near zero {eq}`eq-recommender-precisions` draws huge ones, which keep the factors there.
+# With the mass $\Lambda + F$ one step size therefore fits all rows, and the noise to subtract is known before the first step, for minibatches drawn afresh. In shuffled passes errors nearly cancel ({prf:ref}`thm-mnist-passes`), and subtracting it there makes the intervals too narrow.
+# The precisions wait until the factors have grown: at factors near zero {eq}`eq-recommender-precisions` draws huge ones, which keep the factors there.
+# ```
 #
 # ## The folds
 #
-# The source's family has the four comparisons of a sampler with a descent; the exact sampler is our question. A fold is a seed; the rule is that of {doc}`/book/studies/mnist`, and the larger $p$-value of the paired and Welch's t-test counts.
+# The source's family has the four comparisons of a sampler with a descent; the exact sampler is our question. A fold is a seed; {doc}`/book/studies/mnist` explains the rule that decides.
 
 # %% tags=["hide-input"]
 rows = []
@@ -268,7 +259,7 @@ check("own", coverage(MOMENTUM).mean(), at_most(87), kind="stored", digits=3)
 check("validated", coverage(MOMENTUM, VALIDATED).mean(), kind="stored", digits=3)
 check("cold", cold, DECIDED, kind="stored")
 
-# %% tags=["hide-input"]
+# %% mystnb={"code_prompt_hide": "Hide a million ratings", "code_prompt_show": "Show a million ratings, one run of each"} tags=["hide-cell"]
 million = read_result(RESULTS / "recommender_1m.json")
 show_table(
     ["a million made-up ratings", "error", "in 90 %", "seconds", "MB"],
@@ -285,13 +276,15 @@ show_table(
     ],
 )
 print(who_ran(million))
+
+# %% tags=["hide-input"]
 seconds = [seeds(name, "seconds_of_processor").mean() for name in (EXACT, "SGHMC")]
 check("faster", seconds[0] / seconds[1], at_most(0.6), kind="stored", digits=2)
 
 # %% [markdown]
 # * **In error the order is the paper's, and the size is not.** Each sampler is ahead of each descent in each fold, by {c}`least` or more. By our rule all four are open, because folds differ by more than methods do. That all five folds have one sign is no test: any two of them share most of their training ratings {cite:p}`dietterich1998`.
-# * **More sampling would not help.** The exact sampler less momentum is {c}`exact`, so that SGHMC has {c}`reached` % of what this posterior has to give.
-# * **In width the samplers are ahead, where the model is right.** A descent's own residuals are too small, because it was fitted to them. The width of ratings held back holds on average ({c}`validated` %), but they are mostly of popular items. On items with at most five ratings the share of SGHMC's intervals less that of these is {c}`cold` points, and decided.
+# * **More sampling would not help.** The exact sampler less momentum is {c}`exact`: SGHMC has {c}`reached` % of what this posterior can give.
+# * **In width the samplers are ahead, where the model is right.** A descent's residuals are too small, because it was fitted to them. The width of ratings held back holds on average ({c}`validated` %), but these are mostly of popular items: on cold items the share of SGHMC's intervals less that of these is {c}`cold` points, decided.
 # * **The exact sampler is the one to use here**: 200 of its sweeps take {c}`faster` of the time of SGHMC's 200 epochs, and with a million ratings, in one run of each, about as much. Its cost grows with $(k + 1)^2$ for each rating, a gradient's with $k + 1$, and it needs Gaussian ratings.
 #
 # **To remember:** a penalty that is chosen well gives nearly the posterior mean. Sample to know how wide, and above all for what hardly anybody has rated.
