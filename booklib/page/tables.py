@@ -5,7 +5,11 @@ Entries are words, rounded already, whose alignment pandas leaves to a Styler.
 
 import builtins
 import html
+import re
 from collections.abc import Sequence
+
+# What stays in one line where a cell has several: an interval, a value with its error
+WHOLE = re.compile(r"\[[^\]]*\](?: \*)?|\S+ ± \S+")
 
 
 def show_table(
@@ -72,7 +76,10 @@ def _lines(heads: Sequence[str], *rows: Sequence[str]) -> str:
 
 
 def _row(cell: str, entries: Sequence[str], words: Sequence[bool]) -> str:
-    first, *others = map(html.escape, entries)
+    first, *others = (
+        WHOLE.sub(r'<span class="whole">\g<0></span>', html.escape(entry))
+        for entry in entries
+    )
     marks = [' class="words"' if left else "" for left in words[1:]]
     return f"<th>{first}</th>" + "".join(
         f"<{cell}{mark}>{entry}</{cell}>"

@@ -41,6 +41,14 @@ def test_columns_of_words_are_marked_and_those_of_numbers_are_not(shown):
     assert '<th>b</th><td>–</td><td class="words">7</td><td>yes</td>' in page
 
 
+def test_an_interval_and_a_value_with_its_error_stay_whole(shown):
+    """Where a table must be narrower, cells break beside them and not within."""
+    page = shown(["a", "b"], [["x", "−0.2 [−0.3, −0.1] *"], ["y", "3.7 ± 0.2"]])
+    page = page["text/html"]
+    assert '<td>−0.2 <span class="whole">[−0.3, −0.1] *</span></td>' in page
+    assert '<td><span class="whole">3.7 ± 0.2</span></td>' in page
+
+
 def test_elsewhere_it_is_printed(capsys):
     show_table(["name", "x"], [["long name", 3]])
     assert capsys.readouterr().out == "name       x\nlong name  3\n"
