@@ -9,7 +9,7 @@
 # # Cycles for networks
 #
 # ```{div} page-head
-# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! snapshots, ! cold posterior, CIFAR-10, cosine annealing
@@ -49,7 +49,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A *cycle* begins with large steps, which explore, and ends with small ones, which sample ({doc}`/book/further/cyclical`). {cite:t}`zhang2020` report test errors on CIFAR-10: cycles lower that of SGLD from 5.20 to 4.29 %, that of SGHMC from 4.93 to 4.27 %. The same cycles without noise, which give *snapshots* {cite:p}`huang2017`, have 4.46 and 4.39 %.
 # Do cycles help a network, and is it the sampling that helps?
 #
-# **On a small network SGHMC with cycles errs less than at a constant step: the difference is {c}`cycles` points (mean and 95 % interval, five seeds, temperature $T = 1$). It is not the sampling, because the same cycles without noise are within {c}`at-most` points of it, and one descent whose rate falls once is ahead of both (cSGHMC less the descent: {c}`descent`).**
+# **On a small network SGHMC with cycles errs less than at a constant step: the difference is {c}`cycles` points (mean and 95 % interval, five seeds, temperature 1). It is not the sampling, because the same cycles without noise are within {c}`at-most` points of it, and one descent whose rate falls once is ahead of both (cSGHMC less the descent: {c}`descent`).**
 # {numref}`fig-cycles` shows these differences beside the published ones. At the temperature of the authors' program the table's own four comparisons all stay open.
 
 # %%
@@ -132,11 +132,11 @@ plt.show()
 # | | the setting |
 # | --- | --- |
 # | source | a ResNet-18 on CIFAR-10, 200 epochs, four cycles; noise in the last 5 epochs of each, three networks kept |
-# | ours | two convolutions of 16 and 32 channels, priors $N(0, 1/\text{fan-in})$, 20,000 images of CIFAR-10 averaged to $16 \times 16$ pixels, 40 epochs for every method; and the MNIST runs of {doc}`/book/studies/neighbours_on_networks`, 60 epochs |
+# | ours | two convolutions of 16 and 32 channels, priors $N(0, 1/\text{fan-in})$, 20,000 images of CIFAR-10 at $16 \times 16$ pixels, 40 epochs for every method; and the MNIST runs of {doc}`/book/studies/neighbours_on_networks`, 60 epochs |
 # | cycles | six, noise in the last fifth; 18 networks kept (MNIST 30), of snapshots 6, of a descent its last. The rate of a descent falls once (MNIST, momentum: constant) |
-# | cold | $T = 1/20{,}000$, which is $1/N$; MNIST: $T = 0.01$ for SGHMC, at a smaller rate, too, and 0.1 for cSGHMC |
-# | tuned | three rates each (MNIST three or four) by validation images, one seed, runs of 13 epochs (MNIST 20), in which a cycle has two |
-# | run | `python -m experiments run ordering`, {c}`price` minutes a seed for its twelve methods on one core |
+# | cold | $T = 1/N$, $N = 20{,}000$; MNIST: $T = 0.01$ for SGHMC, at a smaller rate, too, and 0.1 for cSGHMC |
+# | tuned | three rates each (MNIST three or four) by validation images, one seed, 13 epochs (MNIST 20), in which a cycle has two |
+# | run | `python -m experiments run ordering`, {c}`price` minutes a seed on one core |
 #
 # ## What the program samples
 #
@@ -162,12 +162,12 @@ plt.show()
 # :class: dropdown
 #
 # Put $v = \theta - \theta_{\text{before}}$ into the step: $\theta_{t+1} = (2 - \alpha - lr\,\lambda)\theta_t - (1 - \alpha)\theta_{t-1} + \xi_t$.
-# An autoregression $x_{t+1} = \phi_1x_t + \phi_2x_{t-1} + \xi_t$ has the variance $\sigma^2(1 - \phi_2)/\bigl[(1 + \phi_2)\bigl((1 - \phi_2)^2 - \phi_1^2\bigr)\bigr]$, as one finds from its equations for the variance and the covariance of neighbours.
+# An autoregression $x_{t+1} = \phi_1x_t + \phi_2x_{t-1} + \xi_t$ has the variance $\sigma^2(1 - \phi_2)/\bigl[(1 + \phi_2)\bigl((1 - \phi_2)^2 - \phi_1^2\bigr)\bigr]$, by its equations for the variance and the covariance of neighbours.
 # Here $1 + \phi_2 = \alpha$, $1 - \phi_2 = 2 - \alpha$, and the last bracket is $lr\,\lambda(4 - 2\alpha - lr\,\lambda)$; with $\sigma^2 = 2\,lr\,\alpha\,T/N$ the rest cancels.
 # It is stationary where both roots lie inside of the unit circle, that is for $|\phi_2| < 1$ and $|\phi_1| < 1 - \phi_2$.
 # ```
 #
-# The posterior $e^{-U}$ has the variance $1/N\lambda$. So up to the error of the step $T$ is the temperature that its name says: the program samples $e^{-U/T}$. Its default is `1./50000` ("temperature (default: 1/dataset_size)"). So by default the posterior is 50,000 times too cold, nearly an optimum; `--temperature 1` samples the posterior itself.
+# The posterior $e^{-U}$ has the variance $1/N\lambda$. So up to the error of the step $T$ is the temperature that its name says: the program samples $e^{-U/T}$. Its default is `1./50000` ("temperature (default: 1/dataset_size)"). So by default it is 50,000 times too cold, nearly an optimum; `--temperature 1` samples the posterior itself.
 
 
 # %%
@@ -191,13 +191,13 @@ check("default", program(1 / N), near(error_of_step / N, 1e-9), kind="exact", di
 
 # %% [markdown]
 # The variance is {c}`warm` times the posterior's with $T = 1$, and {c}`default` times with the default.
-# Networks from such a *cold posterior* often predict better {cite:p}`wenzel2020`, but they say little about sampling *the* posterior. With which temperature the table was made its program does not say; we run both.
+# Networks from such a *cold posterior* often predict better {cite:p}`wenzel2020`, but say little about sampling *the* posterior. With which temperature the table was made is not said; we run both.
 #
-# ```{admonition} Two smaller matters of the program
+# ```{admonition} A smaller matter
 # :class: dropdown
 #
 # The program keeps the velocity $v = \varepsilon r$ while the step size falls, although only the momentum $r$ may be handed on. At $\alpha = 0.1$ and cycles of 100 steps a standard Gaussian then has the variance {c}`velocity-kept` at the end of a cycle in place of {c}`momentum-kept`; at the program's $\alpha = 0.9$ and 1,000 steps, {c}`velocity-default`, it does no harm.
-# In the program for cSGLD an early version scaled the noise by the learning rate wrongly; a user reported it ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)), and the authors corrected it in March 2019.
+# An early version for cSGLD scaled the noise wrongly; the authors corrected it in March 2019 ([issue 1](https://github.com/ruqizhang/csgmcmc/issues/1)).
 # ```
 
 
@@ -248,19 +248,16 @@ print(who_ran(read_result(RESULTS / "ordering.json")))
 
 # %% mystnb={"code_prompt_hide": "Hide the errors themselves", "code_prompt_show": "Show the errors themselves"} tags=["hide-cell"]
 show_table(
-    ["error, %, mean ± sd", "published", "program's T", "T = 1", "MNIST, T = 1"],
+    ["error, %, mean ± sd", "program's T", "T = 1"],
     [
         [
             name,
-            text,
             cifar.cell(cold(name), "scores.error", 100) if cold(name) != name else "",
             cifar.cell(name, "scores.error", 100),
-            mnist.cell(name, "scores.error", 100),
         ]
-        for name, text in published.items()
+        for name in published
     ],
 )
-print(who_ran(read_result(RESULTS / "neighbours.json")))
 
 # %% tags=["hide-input"]
 cycles = ours["CIFAR-10", "cSGHMC", "SGHMC"]
@@ -283,13 +280,13 @@ check("price", seconds / 60, kind="stored", digits=1)
 # %% [markdown]
 # * **The source's comparisons: four times open.** cSGHMC less SGHMC is {c}`seeds-SGHMC`; cSGLD less SGLD is {c}`seeds-SGLD`, which points the other way. To decide half of the published difference the first would need {c}`seeds-SGHMC.seeds` seeds and the second {c}`seeds-SGLD.seeds`.
 # * **A cycle's gain is that of its small steps.** A cycle keeps its networks where the step is small. SGHMC at the low temperature has most of the gain without cycles ({c}`cooling`), and cycles without noise have it, too.
-# * **Many cycles cost more than they bring.** In the published table snapshots are 0.8 points ahead of a descent. Here they are behind it ({c}`budget` without momentum). A cycle has 7 epochs here and 50 there, which may be the reason; we ran no other length.
+# * **Many cycles cost more than they bring.** In the published table snapshots are 0.8 points ahead of a descent. Here they are behind it ({c}`budget` without momentum). Cycles of 7 epochs, not 50, may be the reason; we ran no other length.
 # * **On MNIST nothing is decided**: cSGHMC less SGHMC is {c}`mnist`.
 #
 # ```{admonition} The mixture, where cycles began
 # :class: dropdown
 #
-# On 25 Gaussians the source's claim holds: four chains of SGLD have more than one per cent of their samples in {c}`modes-sgld` modes, those of cSGLD in {c}`modes-csgld`, with 20 seeds. But SGLD that is restarted as often as there are cycles finds them, too, and its total variation from the right weights less that of cSGLD is {c}`restarted`: a cycle is a restart, and this program keeps its large steps, which are too wide.
+# On 25 Gaussians the source's claim holds: four chains of SGLD have more than one per cent of their samples in {c}`modes-sgld` modes, those of cSGLD in {c}`modes-csgld`, with 20 seeds. But SGLD that is restarted as often finds them, too, and its total variation from the right weights less that of cSGLD is {c}`restarted`: a cycle is a restart, and this program keeps its large steps, which are too wide.
 # ```
 
 # %% tags=["hide-input"]
@@ -317,8 +314,8 @@ check("restarted", family({"": pair})[""], DECIDED, kind="stored")
 # ## What this does not show
 #
 # * *The published table.* A ResNet-18 at 200 epochs, eight methods and five seeds, is 40 trainings; we guess an hour of a graphics card for each.
-# * *Longer cycles*: six of 50 epochs, {c}`longer` hours for five seeds of cSGHMC and its snapshots.
-# * *A fair choice of rates*: SGLD at $T = 1$ and every method with momentum took the smallest of three rates, so a smaller one may be better.
+# * *Longer cycles*: six of 50 epochs take {c}`longer` hours for five seeds of cSGHMC and its snapshots.
+# * *A fair choice of rates*: SGLD at $T = 1$ and every method with momentum took the smallest of three, so a smaller one may be better.
 #
 # ## Change it
 #
@@ -412,4 +409,4 @@ check("longer", 5 * one * 300 / 40 / 3_600, kind="stored", digits=1)
 #
 # ## Further reading
 #
-# {cite:t}`zhang2020` for the method and the table; {cite:t}`huang2017` and {cite:t}`loshchilov2017` for the same wave in optimisation; {cite:t}`izmailov2021` for what the temperature of a network's posterior does.
+# {cite:t}`zhang2020` for the method; {cite:t}`huang2017` and {cite:t}`loshchilov2017` for the same wave in optimisation; {cite:t}`izmailov2021` for the temperature of a network's posterior.

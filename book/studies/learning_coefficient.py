@@ -42,11 +42,12 @@ runs, regression = stored["devinterp"]["settings"], stored["regression"]
 users, lawful = regression["users"], regression["SGHMC"]
 
 # %% [markdown]
-# Developmental interpretability follows a network through its training by its *local learning coefficient* {cite:p}`lau2025,furman2024`, a number that the library *devinterp* estimates by SGLD.
-# Its step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
+# A trained network's weights may change in many ways without changing what it computes. The *local learning coefficient* $\lambda$ measures how many of them count: it is half the number of weights if there is no such way, and less otherwise {cite:p}`lau2025,furman2024`.
+# The library *devinterp* estimates it by SGLD. Near the minimum $w^*$ of the mean loss $L$ of $n$ examples it samples $e^{-n\beta L(w)}$, where $n\beta$ is a number to choose, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$ with the average loss $\overline L$ along the chain. The step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
 # How much of the number is the sampler's?
 #
-# **With $n\beta = n/\log n$, the choice of {cite:t}`lau2025`, much of it: on a regression whose answer is {c}`right`, SGLD reports {c}`users` at a step that a look finds healthy. The law of its chain predicts {c}`law-run` before the run, and {c}`law-growth` if it counts that the noise grows with the distance. With $n\beta = m/\log m$ for minibatches of $m$, the library's own setting (`default_nbeta` of devinterp 2.0.1), the same step errs by {c}`default-share` % on the regression ({numref}`fig-coefficient`), but by {c}`small-wide` and {c}`small-deep` % on two linear networks.**
+# **With $n\beta = n/\log n$, the choice of {cite:t}`lau2025`, more than half: on a regression whose answer is {c}`right`, SGLD reports {c}`users` ± {c}`users-half` (95 %) at a step that looks healthy. With $n\beta = m/\log m$ for minibatches of $m$, the library's own setting, the same step errs by {c}`default-share` % there, but by {c}`small-wide` and {c}`small-deep` % on two linear networks.**
+# {numref}`fig-coefficient` shows that the chain's exact distribution, its *law*, predicts this on the regression before the run.
 
 # %%
 d, n, m, gamma = 10, 10_000, 64, 1.0
@@ -71,7 +72,7 @@ check("law-users", law(0.5, large), near(11.667, 0.001), kind="exact")
 excess = 100 * (law(0.5, small) / exact[small] - 1)
 check("default-share", excess, kind="exact", digits=2)
 
-# %% mystnb={"figure": {"caption": "Left: what SGLD reports, by the law, against its step in units of the stiffest direction (stable below 2), with $n\\beta = n/\\log n$ (line) and $m/\\log m$ (dashes); grey: an exact sampler. Points: a regression's real minibatches, stored runs; for SGHMC $\\eta$ is $\\varepsilon^2$. Right: ten settings of devinterp 2.0.1, measured against predicted from the minibatches that it drew (points, with two standard errors), and against the law of fresh minibatches (crosses).", "name": "fig-coefficient"}, "image": {"alt": "Left: a line that rises from 5 at small steps over 12 at one half to 22 at one, and a dashed one that stays between 4.4 and 5.6. One point lies on the line at one half, near 12, and one at the grey level of 5. Right: ten points on the diagonal between 4 and 24; crosses beside it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: what SGLD reports, by the law, against its step in units of the stiffest direction (stable below 2; $p_{\\max}$ is its curvature), with $n\\beta = n/\\log n$ (line) and $m/\\log m$ (dashes); grey: an exact sampler. Points: a regression's real minibatches, stored runs; for SGHMC $\\eta$ is $\\varepsilon^2$. Right: ten settings of devinterp 2.0.1, measured against predicted from the minibatches that it drew (points, with two standard errors), and against the law of fresh minibatches (crosses).", "name": "fig-coefficient"}, "image": {"alt": "Left: a line that rises from 5 at small steps over 12 at one half to 22 at one, and a dashed one that stays between 4.4 and 5.6. One point lies on the line at one half, near 12, and one at the grey level of 5. Right: ten points on the diagonal between 4 and 24; crosses beside it."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
 shares = torch.logspace(-2, 0, 40).tolist()
 for nbeta, style in ((large, "-"), (small, "--")):
@@ -103,23 +104,22 @@ right.set(xlabel="predicted", ylabel="reported by devinterp 2.0.1")
 plt.show()
 
 # %% [markdown]
-# *Before you read on: why does the small one protect?*
+# *Before you read on: why does a small $n\beta$ protect?*
 #
 # | | the setting |
 # | --- | --- |
-# | regression | 10,000 examples, ten curvatures $a_i$ from 0.1 to 10, unit noise, so that $s_i^2 = a_i$; $\gamma = 1$, minibatches of 64 |
-# | the step of users | $\eta\,p_{\max} = \tfrac12$, a quarter of the stable ones, with a flat loss trace. A full-gradient Metropolis step would accept {c}`accepts` |
+# | regression | 10,000 examples, ten curvatures $a_i$ of the loss from 0.1 to 10, and unit noise, so that one example's gradient has the variance $s_i^2 = a_i$ in direction $i$; $m = 64$, a prior of precision $\gamma = 1$ around $w^*$ |
+# | the step of users | $\eta\,p_{\max} = \tfrac12$ with $p_i = n\beta a_i + \gamma$, a quarter of the largest stable step; its loss trace is flat, and a full-gradient Metropolis step would accept {c}`accepts` |
 # | run | `python -m benchmarks.learning_coefficient regression`, and its other parts, each under a minute |
 #
 # ## What it is
 #
-# Let $w^*$ be a minimum of the mean loss $L$. The volume of the weights around it with $L < L(w^*) + \varepsilon$ shrinks like $\varepsilon^\lambda$ (up to logarithms), and $\lambda$ is the learning coefficient {cite:p}`watanabe2009,lau2025`.
-# In a regular model of $d$ weights $\lambda = \tfrac d2$; where weights can change without changing the function it is smaller.
-# Since $n\beta\,(\mathbb E L - L(w^*)) \to \lambda$ at $\beta = 1/\log n$ {cite:p}`watanabe2013`, one samples $e^{-n\beta L}$ near $w^*$, with a prior $e^{-\frac\gamma2|w - w^*|^2}$ that keeps the chain there, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$.
+# The volume of the weights around $w^*$ with $L < L(w^*) + \varepsilon$ shrinks like $\varepsilon^\lambda$ (up to logarithms), and $\lambda$ is the learning coefficient {cite:p}`watanabe2009,lau2025`.
+# The estimate rests on $n\beta\,(\mathbb E L - L(w^*)) \to \lambda$ at $\beta = 1/\log n$ {cite:p}`watanabe2013`; the prior $e^{-\frac\gamma2|w - w^*|^2}$ keeps the chain near $w^*$.
 #
 # ## The law
 #
-# Assume that $L$ is a quadratic near $w^*$ with curvatures $a_i$, that $s_i^2$ is the variance of one example's gradient, that $\nabla L(w^*) = 0$, and that the minibatch noise does not depend on the place. SGLD moves $\delta = w - w^*$ by $-\eta\,(n\beta\,\nabla\tilde L + \gamma\delta) + \mathcal N(0, 2\eta)$; devinterp's `lr` is $2\eta$. In direction $i$ with $p_i = n\beta a_i + \gamma$ and gradient noise $V_i = (n\beta)^2s_i^2/m$ it multiplies $\delta$ by $1 - \eta p_i$ and adds the variance $2\eta + \eta^2V_i$.
+# Assume that $L$ is a quadratic near $w^*$ with curvatures $a_i$, and that the minibatch noise does not depend on the place. SGLD moves $\delta = w - w^*$ by $-\eta\,(n\beta\,\nabla\tilde L + \gamma\delta) + \mathcal N(0, 2\eta)$; devinterp's `lr` is $2\eta$. In direction $i$, with the gradient noise $V_i = (n\beta)^2s_i^2/m$ it multiplies $\delta$ by $1 - \eta p_i$ and adds the variance $2\eta + \eta^2V_i$.
 # Starting at $w^*$, the variance after $t$ steps is therefore $v_i\,(1 - (1 - \eta p_i)^{2t})$ with
 #
 # $$
@@ -134,15 +134,15 @@ plt.show()
 # $$ (eq-coefficient-excess)
 #
 # In all $\hat\lambda$ is too large by about $\tfrac14\eta\,n\beta\,(1 + n\beta/m)\operatorname{tr}H$, with the Hessian $H$ of $L$.
-# That is why the small one protects: its bracket is 1.24, that of $n/\log n$ is 18. At the step of users {eq}`eq-coefficient` has {c}`law-users` for the latter.
+# That is why the small $n\beta$ protects: its bracket is 1.24, that of $n/\log n$ is 18. For the latter {eq}`eq-coefficient` has {c}`law-users` at the step of users, and {c}`law-run` with the curvatures of the very run.
 # If a loss is a mean over $T$ nearly independent tokens, the bracket is $1 + n\beta/(mT)$: for a language model, measure $V$.
 #
-# Its price is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99).
-# On a singular model $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - (\theta - 1)/\log n\beta$ only, $\theta$ being the multiplicity: an exact sampler reports {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. With $n\beta$ fixed, nothing tends to $\lambda$.
+# The price of a small $n\beta$ is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99).
+# On a singular model $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - (\theta - 1)/\log n\beta$ only, $\theta$ being its multiplicity (the volume has $\theta - 1$ powers of a logarithm): an exact sampler reports {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. With $n\beta$ fixed, nothing tends to $\lambda$.
 #
-# A flat trace sees no excess: the chain *is* stationary, only too wide. `sgmc` warns of it, because near a quadratic minimum $\hat\lambda$ is, up to $\gamma$, half the sum that its virial thermometer averages. On a singular model the sum should still be $d$, but $2\hat\lambda$ less.
+# A flat trace sees no excess: the chain *is* stationary, only too wide. The thermometer of `sgmc` does see it.
 #
-# The last assumption fails at first order, since the noise grows with the distance: a minibatch has a Hessian of its own. In a regression the growth is exact, too:
+# The second assumption is only nearly right: a minibatch has a Hessian of its own, so the noise grows with the distance. In a regression the growth is known exactly, too:
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -177,6 +177,7 @@ check("simulated", each.mean(), near(whole), error=float(each.std() / 8), digits
 check("simulated-error", each.std() / 8, at_most(0.2), digits=1)
 check("law-run", users["expected"], kind="stored", digits=4)
 check("law-growth", whole, kind="exact", digits=4)
+check("users-half", norm.ppf(0.975) * users["error"], kind="stored", digits=1)
 check("users", users["mean"], at_least(2 * exact[large]), kind="stored", digits=4)
 z = {name: row["z"] for name, row in runs.items()}
 worst = max(z, key=lambda name: abs(z[name]))
@@ -212,11 +213,11 @@ gain = regression["SGLD"]["error"] / lawful["error"]
 check("gain", gain, kind="stored", digits=2)
 
 # %% [markdown]
-# With the growth the law says {c}`law-growth`; the 64 chains of the cell report {c}`simulated`, with a standard error of {c}`simulated-error`.
+# With the growth the law says {c}`law-growth`, and the stored run {c}`users`; the 64 chains of the cell report {c}`simulated`, with a standard error of {c}`simulated-error`.
 #
 # ## Given the minibatches: devinterp itself
 #
-# In its sampler (version 2.0.1) the first epoch's shuffle is replayed for ever (`_make_feed`), all chains see the same minibatches by default, the average takes in the burn-in and each step's *own* minibatch loss, and $L(w^*)$ is a mean over 32 minibatches.
+# The points on the right of {numref}`fig-coefficient` are the library's own runs. In its sampler (version 2.0.1) the first epoch's shuffle is replayed for ever (`_make_feed`), all chains see the same minibatches by default, the average takes in the burn-in and each step's *own* minibatch loss, and $L(w^*)$ is a mean over 32 minibatches.
 # So take the minibatches as given. For a quadratic loss each step is an affine map plus Gaussian noise. With the gradient $g_t$ and the Hessian $H_t$ of the minibatch of step $t$ at $w^*$, and $F_t = I - \eta(n\beta H_t + \gamma)$, mean and covariance of $\delta$ are exactly
 #
 # $$
@@ -233,18 +234,17 @@ check("gain", gain, kind="stored", digits=2)
 # What each noise adds has mean zero given those before, so the variances add: $2\eta\,(|q|^2 + \operatorname{tr}QFSF^\top Q) + 2\eta^2\operatorname{tr}Q^2$, with $Q$ and $q$ of the next step, $F$ and $S$ of this one.
 # ```
 #
-# We ran the library on 2,000 such examples, read which ones each step drew, and predicted its report, twenty chains a setting.
+# We ran the library on 2,000 such examples, read which ones each step drew, and predicted its report, twenty chains in each of ten settings.
 
-# %% tags=["hide-input"]
+# %% mystnb={"code_prompt_hide": "Hide the ten settings", "code_prompt_show": "Show the ten settings"} tags=["hide-cell"]
 show_table(
-    ["setting", "reported", "predicted", "z", "exact sampler"],
+    ["setting", "reported", "predicted", "z"],
     [
         [
             name,
             f"{row['measured']:.2f}",
             f"{row['predicted']:.2f}",
             f"{row['z']:+.1f}",
-            f"{row['localised']:.2f}",
         ]
         for name, row in runs.items()
     ],
@@ -257,13 +257,12 @@ print(who_ran(stored["devinterp"]))
 # The largest $|z|$ of the ten is {c}`devinterp`.
 # Chains that share their minibatches are wrong together: between shuffles the prediction has the standard deviation {c}`replayed`, where twenty chains of one shuffle state a standard error of {c}`own-error`. Two causes:
 #
-# * *$L(w^*)$ from 32 minibatches* is wrong by $n\beta\operatorname{sd}(\ell)\sqrt{1/32m - 1/n}$ in all chains at once (where $32m < n$), $\ell$ being one example's loss. On 10,000 examples with $n\beta = n/\log n$ that is {c}`first-large`, three times the coefficient, with either sign, so that $\hat\lambda$ may be negative; with $m/\log m$ it is {c}`first-small`. The row of minibatches of 16 shows it. With exactly one epoch, `num_init_loss_batches` = $\lfloor n/m\rfloor$, it is gone, and {c}`epoch-first` remain of the {c}`replayed`: an epoch of 2,000 has 31 whole minibatches, and the default 32 count the first twice.
-# * *The replay*: with the exact $L(w^*)$ and five times the steps it is still {c}`replayed-long`, because what one shuffle does to the path is never averaged. New shuffles in each epoch would leave {c}`reshuffled-long`.
+# * *$L(w^*)$ from 32 minibatches* is wrong by $n\beta\operatorname{sd}(\ell)\sqrt{1/32m - 1/n}$ in all chains at once (where $32m < n$), $\ell$ being one example's loss. On 10,000 examples with $n\beta = n/\log n$ that is {c}`first-large`, with either sign; with $m/\log m$ it is {c}`first-small`. With exactly one epoch, `num_init_loss_batches` = $\lfloor n/m\rfloor$, it is gone, and {c}`epoch-first` remain of the {c}`replayed`: 2,000 examples have 31 whole minibatches, and the default 32 count the first twice.
+# * *The replay*: with the exact $L(w^*)$ and five times the steps it is still {c}`replayed-long`; new shuffles in each epoch would leave {c}`reshuffled-long`.
 #
 # ## What to do instead
 #
-# SGLD cannot simply subtract $\hat B = \tfrac12\eta V$ from what it injects: at the step of users that exceeds 1 in three of ten directions, and with nothing injected there it still reports {c}`clipped`.
-# SGHMC can: $\hat B$ needs a friction $C \ge \hat B$, and its bias is then of order $\varepsilon^2$. `choose` searches steps and frictions for the least expected error of a budget, from the Hessian and each example's gradient at $w^*$, for up to some $10^4$ weights:
+# SGLD cannot simply subtract $\hat B = \tfrac12\eta V$ from what it injects: at the step of users that exceeds 1 in three of ten directions, and with nothing injected there it still reports {c}`clipped`. SGHMC can, with a friction $C \ge \hat B$. `choose` searches steps and frictions for the least expected error of a budget, from the Hessian and each example's gradient at $w^*$, for up to some $10^4$ weights:
 
 # %%
 choice = choose(minimum, large, gamma, gradients=640_000, chains=64)
@@ -339,18 +338,20 @@ print("Parts regression, reduced-rank-… and deep-linear-…, same day and mach
 # %% [markdown]
 # On the regression both settings of the law are right; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
 # On the networks SGLD at the step of users reports more than twice the exact number ({c}`deep-users` on the deep one).
-# There the law is a first guess, because it knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. At its settings SGHMC is farther off on both ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
+# There the law knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. SGHMC by the law is farther off than SGLD on both ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
 #
 # **A coefficient from SGLD at a step chosen by eye is partly a property of the step.**
 #
 # *One line for a user of devinterp:* `n_beta=default_nbeta(batch_size)`, or, to keep $n\beta = n/\log n$, `gradient_accumulation_steps=k` with $km \ge n\beta$; and in either case `num_init_loss_batches` of exactly one epoch, $\lfloor n/(km)\rfloor$. Then halve `lr` with twice the steps: does the number stay?
 #
-# ## WAIC and the functional variance
+# ```{admonition} WAIC and the functional variance
+# :class: dropdown
 #
 # Another quantity needs no $L(w^*)$ {cite:p}`watanabe2010`: the *functional variance* $\sum_i\operatorname{Var}_w\log p(x_i \mid w)$, the penalty of WAIC, has at $\beta = 1$ an expectation that tends to $2\nu$. This singular fluctuation $\nu$ is $\lambda$ in a regular model that fits.
 # The same excess enters: in a regression, to first order, it is $n\sum_is_i^2v_i$, with the $v_i$ of {eq}`eq-coefficient`.
+# ```
 #
-# **To remember:** what is read off a chain's width is as wrong as the width. On a quadratic $\tfrac12\eta p\,(1 + n\beta/m)$ says how much; on the networks it says too little.
+# **To remember:** a number that is read off a chain's width is as wrong as the width. On a quadratic $\tfrac12\eta p\,(1 + n\beta/m)$ says how much; on the networks it says too little.
 #
 # ## What this does not show
 #

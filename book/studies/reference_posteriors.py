@@ -194,7 +194,7 @@ check("trees", trees, kind="stored", digits=2)
 # ```{admonition} The moving average needed another start
 # :class: dropdown
 #
-# Half of Stan's box has $\lvert\theta\rvert > 1$, where an error grows to $1.5^{200} \approx 10^{35}$ in 200 times, and no step size suits such a chain and the others. Stan's chains each adapt their own step, ours share one. So this posterior starts from $U(-\tfrac12, \tfrac12)$: a limit of our warm-up.
+# In half of Stan's box, $\lvert\theta\rvert > 1$, an error grows to $1.5^{200} \approx 10^{35}$ in 200 times, and no step size suits such a chain and the others. Stan's chains each adapt their own, ours share one. So this posterior starts from $U(-\tfrac12, \tfrac12)$: a limit of our warm-up.
 # ```
 #
 # ## A judge without chains
@@ -310,13 +310,13 @@ check("bias", 100 * (bias[0, 0] - 1), near(0.064, 0.002), kind="exact")
 #
 # * **For $\alpha_1$ the error is ours**: {c}`ours` of our standard errors. Among as many numbers as here, one so far out is nothing strange.
 # * **For $\beta_1$ it is Stan's**, by {c}`theirs` of its errors. A reference is a sample, too.
-# * In both the other sampler errs to the other side, so that their difference looks larger than either's own error. The row needs no fault in either.
+# * In both the other sampler errs to the other side, so their difference looks larger than either's error. The row needs no fault in either.
 #
 # **To remember:** compare with both errors, count the comparisons, and let a third method settle what two disagree about.
 #
 # ## What this does not show
 #
-# * *That SGHMC has no bias*. On a standard Gaussian with $\varepsilon = 0.05$ and $C = 1$ its variance is too large by {c}`bias` %, which no reference of 10,000 draws can see; a use that needs no more than such a reference does not see it either.
+# * *That SGHMC has no bias*. On a standard Gaussian with $\varepsilon = 0.05$ and $C = 1$ its variance is too large by {c}`bias` %, which no reference of 10,000 draws can see.
 # * *How our error estimates scatter over seeds*: one seed was run. Fifteen take five hours on one core.
 # * *Hard posteriors*: the eleven have at most thirteen dimensions, and Stan has passed them. Those on which Stan fails have no reference draws.
 #
@@ -399,4 +399,4 @@ check(
 #
 # ## Further reading
 #
-# {cite:t}`magnusson2024` for the collection; the manual of Stan {cite:p}`stanmanual` lists maps for all constraints; {cite:t}`vehtari2021` for R̂. Three of the regressions come from {cite:t}`gelman2006data`; {cite:t}`papaspiliopoulos2007` say when to centre. Tests that need no reference are those of {cite:t}`geweke2004`.
+# The manual of Stan {cite:p}`stanmanual` lists maps for all constraints. Three of the regressions come from {cite:t}`gelman2006data`; {cite:t}`papaspiliopoulos2007` say when to centre. The tests of {cite:t}`geweke2004` need no reference.
