@@ -154,7 +154,7 @@ check("baoab", excess[0] / excess[1], near(2, 0.05), kind="exact", digits=3)
 # For fresh minibatches without an estimate this cannot hold. A kick of $-\varepsilon\zeta$ with a noise $\zeta$ of variance $V$ adds $\varepsilon^2V$ to the variance of the momentum, hence $\varepsilon V$ per unit of time. This is of the first order, whatever the integrator: BAOAB, which has order two, divides its bias in the bowl by {c}`baoab` at half the step, and not by 4.
 # {cite:t}`lu2025` prove it for another integrator of order two.
 #
-# ## What falling steps need
+# ## Annealing the learning rate: what falling steps need
 #
 # **Enough time.** A start is forgotten as $e^{-cs}$ with the time $s = \sum_t\varepsilon_t$, so this sum has to diverge. The second condition of {cite:t}`welling2011`, that the sum of squares is finite, is not needed ({prf:ref}`thm-sgld-consistent`).
 #

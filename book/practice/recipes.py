@@ -28,8 +28,8 @@
 # | a parameter with a border, or several that depend on each other | [constraints](#constraints-and-maps-of-your-own) |
 # | discrete variables, or one for each example | [sum or integrate](#discrete-and-local-variables) |
 # | noise that varies | [unknown noise](#unknown-noise) |
-# | data on disk, or too many for full gradients | [minibatches](#data-on-disk-and-minibatches) |
-# | samples | [predict](#predict-at-new-inputs), [loo](#compare-models-loo), [new data](#new-data-arrive), [save, resume, extend](#save-resume-extend) |
+# | data on disk, or too many for full gradients | [minibatches](#pass-minibatches-to-a-sampler-from-memory-or-disk) |
+# | samples | [predict](#predict-at-new-inputs), [loo](#compare-models-loo), [new data](#new-data-arrive), [save, resume, continue](#save-resume-or-continue-sampling) |
 #
 # A `torch.nn.Module` has {doc}`recipes of its own </book/practice/recipes_networks>`; layers and targets, from LSTM to survival times, are on {doc}`/book/practice/my_data`.
 # {doc}`/book/practice/what_should_i_use` says which method suits you.
@@ -202,7 +202,7 @@ check(
 )
 
 # %% [markdown]
-# With `pyro.plate("data", N, subsample_size=n) as i` the program sees minibatches, and takes SGHMC: `kernel, place = tune(program, find_mode(program, start))`, as for [minibatches](#data-on-disk-and-minibatches). What is in the plate and observed is scaled by $N/n$, and the rest counts once.
+# With `pyro.plate("data", N, subsample_size=n) as i` the program sees minibatches, and takes SGHMC: `kernel, place = tune(program, find_mode(program, start))`, as for [minibatches](#pass-minibatches-to-a-sampler-from-memory-or-disk). What is in the plate and observed is scaled by $N/n$, and the rest counts once.
 # Weights are drawn before the plate, a `pyro.param` has no prior and is rejected, and so is a site for each example of a minibatch.
 #
 # ## A model in NumPyro, PyMC or Stan
@@ -307,11 +307,12 @@ check(
 # Noise that depends on the input is a second output of the model, its logarithm: {ref}`ten lines <my-varying-noise>`.
 #
 # (my-data-on-disk)=
-# ## Data on disk, and minibatches
+# ## Pass minibatches to a sampler, from memory or disk
 #
 # ```{index} ! memmap, ! memory-mapped file, ! DataLoader, ! data on disk, ! batch size
 # ```
 #
+# Data in memory need only `batch_size`.
 # `to_disk` writes what a `DataLoader` yields once, and from then on only the examples of a minibatch are read; `from_disk(folder)` opens it again.
 # It rejects a weighted sampler and augmentation, because each example must come once.
 # Your own NumPy file needs no copy: {ref}`three lines <my-numpy-file>`.
@@ -346,8 +347,11 @@ check(
 
 # %% [markdown]
 # SGHMC has no correction step, so its check is half the step: printed whole, it says which change of a standard deviation 25 samples would show, about 30 %. Here its standard deviations differ from those of NUTS by at most {c}`widths` per cent.
-# HMC and NUTS correct by the energy, which another minibatch changes, so they are not run on minibatches: they take all the data, and of a Pyro program `program.full()`.
 # From $10^5$ rows on `control_variates(minibatches, mode[0])` (`sgmc.models`) makes the gradients less noisy ({doc}`/book/practice/step_cost`).
+#
+# ## NUTS and HMC: no minibatches, no fixed subsample
+#
+# HMC and NUTS correct by the energy, which another minibatch changes; a subsample that stays fixed has a posterior of its own, which is wider. So they take all the data, and of a Pyro program `program.full()`.
 #
 # ## Predict at new inputs
 #
@@ -395,7 +399,7 @@ print(arviz.compare(data_of)["rank"].to_dict())
 # To use the old posterior as a prior, as a Gaussian with its mean and covariance, is right only as far as it is one.
 #
 # (save-samples-and-go-on)=
-# ## Save, resume, extend
+# ## Save, resume, or continue sampling
 #
 # ```{index} ! save samples, ! saving samples, ! load samples, ! checkpoint, ! checkpoints, ! resume a run
 # ```

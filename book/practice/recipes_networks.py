@@ -446,6 +446,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 #
 # *Frozen.* Parameters with `requires_grad_(False)` are not sampled; for LoRA freeze all but the adapters (not run here). A frozen backbone is fastest computed once: give its outputs as inputs. With `torch.no_grad()` in `forward` instead, a run stops at weights that no gradient reaches.
 #
+# (start-at-trained)=
 # *As the start.* `torch.nn.utils.parameters_to_vector(network.parameters()).expand(4, -1)` starts four chains at the trained weights, if none are frozen.
 #
 # *As the prior's mean.* The package's priors have the mean zero, so sample how far the weights are from the trained ones: {ref}`ten lines <my-pretrained-weights>`.
@@ -457,7 +458,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # ```
 #
 # *Classes.* The entropy of the average prediction is the networks' mean entropy, which more data do not remove (*aleatoric*), and their disagreement, which they do (*epistemic*).
-# If all your samples predict the same, it is nearly zero ({doc}`/book/practice/when_it_goes_wrong`). For active learning, label next where it is largest.
+# If all your samples predict the same, it is nearly zero ({doc}`/book/practice/when_it_goes_wrong`). For active learning, label next where it is largest: it is the acquisition score BALD.
 
 # %%
 entropy = torch.special.entr(each.mean(0)).sum(-1)

@@ -17,7 +17,7 @@
 #
 # What must be chosen for HMC and NUTS, and what does a wrong choice cost?
 #
-# NUTS with a {term}`warm-up` chooses everything: `adapt` learns the step size and the mass, and the tree the length of the paths.
+# NUTS with a {term}`warm-up` (*warmup* in Stan and NumPyro) chooses everything: `adapt` learns the step size and the mass, and the tree the length of the paths.
 # HMC with the best number of steps does a little better, but that number has to be found, and a wrong one costs far more.
 # Copy these lines, with your posterior from the {doc}`recipes </book/practice/recipes>` in place of `target`, and read the four marks:
 

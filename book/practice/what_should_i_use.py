@@ -36,7 +36,7 @@
 # What was measured holds for the following, and may be otherwise for yours.
 #
 # 1. Processor time against NumPyro's, compilation included, of four chains with 1,000 samples; the gradient by {doc}`/book/practice/step_cost`, where blackjax is faster than both.
-# 2. For 1,000 effective samples of four coefficients of a logistic regression with 10⁶ rows; HMC stands for NUTS. The two variances are of 10⁵ rows and fewer.
+# 2. For 1,000 effective samples of four coefficients of a logistic regression with a million rows; HMC stands for NUTS. The two variances are of 10⁵ rows and fewer.
 # 3. MNIST, a network of 784–100–10 units, each number the difference from one network trained by SGD with momentum and a falling rate, with its 95 % interval: five seeds, temperature scaling and Fashion-MNIST three; scaling is compared with the same network unscaled. One training took less than half a minute.
 # 4. A network of scikit-learn. The guarantee is on average over calibration and new data, and of data alike.
 # 5. The area under the ROC curve for letters among digits, where chance has 0.5; the network of 3, three seeds. Letters are easy: the neighbours of the images themselves do as well.

@@ -9,7 +9,7 @@
 # # When it goes wrong
 #
 # ```{div} page-head
-# Level: first course · Reading: about 24 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 26 minutes · Running: about 20 seconds
 # ```
 #
 # Each section says why, which line to change, and how to check that it helped.
@@ -21,6 +21,7 @@
 # | samples are too wide, a temperature above 1 | the gradient noise exceeds the friction | [too-wide](#too-wide) |
 # | samples are too narrow, error bars too small | the chains have not arrived, or noise is subtracted twice | [too-narrow](#too-narrow) |
 # | R̂ is large, few effective samples | modes, or too short a run | [chains-disagree](#chains-disagree) |
+# | a sampled network is worse than a trained one | it has not arrived | [bad-error](#bad-error) |
 # | the loss rises once sampling begins | it should | [loss-rises](#loss-rises) |
 # | labels of a mixture switch | the posterior is symmetric | [labels-switch](#labels-switch) |
 # | NaN, infinity, `DivergenceError` | the step is too long | [diverges](#diverges) |
@@ -148,15 +149,22 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # * *Check.* Chains that start wider than the posterior must meet.
 #
 # (chains-disagree)=
-# ## R̂ is large, chains disagree, or the effective sample size is small
+# ## R̂ (R-hat) is too high, chains disagree, or the effective sample size is small
 #
 # ```{index} ! R-hat large, ! chains do not agree, ! effective sample size small
 # ```
 #
-# * *Why.* The run is short, some directions are far longer than others, or there are several modes.
+# * *Why.* The run is short, some directions are far longer than others, or there are several modes, as in a bimodal posterior, and each chain is stuck in one.
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
 # * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`. Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
 # * *Check.* R̂ of what you report is at most 1.01, where all chains together are one per cent wider than each, and it has 400 effective samples. `sample` warns from 1.1 on: short runs reach less by chance.
+#
+# (bad-error)=
+# ## The error (MSE) of a sampled network, a BNN, is bad
+#
+# * *Why.* A chain from random weights first has to do what training does, in as many gradients, and HMC pays for each with all the data. Or the [prior](#which-prior) is too wide.
+# * *The line.* {ref}`Start at trained weights <start-at-trained>`, and take SGHMC, whose gradients are of minibatches.
+# * *Check.* The average prediction is no worse than that of the start, and the loss of the first and of the second half of the samples is the same.
 #
 # (loss-rises)=
 # ## The loss rises when sampling begins
@@ -232,7 +240,7 @@ check(
 
 # %% [markdown]
 # (divergences)=
-# ## Divergent transitions
+# ## Divergent transitions, or divergences, as in Stan
 #
 # * *Why.* If all trees diverge, the step is too long: use `adapt`. If a few do, the density has a narrow neck where a scale is small, as in a hierarchy with few examples a group.
 # * *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
@@ -266,9 +274,10 @@ print(bool(deep.statistics["depth"].max() < 7))
 # * *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
 #
 # (which-prior)=
-# ## Which prior for the weights?
+# ## Which prior for the weights of a Bayesian neural network (BNN)?
 #
 # * *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
+#   Some programs drop the prior, or call its variance or precision *alpha*; here it counts once, beside the sum of the log likelihoods.
 # * *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
 # * *Check.* Predictions of weights from the prior look like functions that you believe.
 #
@@ -280,6 +289,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 #
 # * *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
 #   The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior.
+#   For the mean of the loss that is $\sqrt{2\varepsilon/N}$. The program of pSGLD divides $\sqrt{2\varepsilon}$ by $N$ (Ntrain) instead: it samples at the temperature $1/N$, near a mode.
 # * *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
 # * *Check.* Half the batch size must not change the answer.
 

@@ -342,8 +342,9 @@ claim(
 )
 
 # %% [markdown]
-# ## Your own library
+# ## Test your own sampler
 #
+# A biased sampler is compared with the distribution that it should have at its own step size, bias included.
 # The tool is in `conformance/sglaws`, needs numpy alone, and has a README: five methods a sampler, and pytest has a test for each square.
 # This sampler takes a variance for a standard deviation.
 

@@ -171,6 +171,7 @@ for name, bound in (("SGD", near(0.046, 0.006)), ("SGLD", near(1.06, 0.12))):
 # ```
 #
 # Its step is `sgld_step` above. In the package, `SGLD(step_size)` is the same for many chains, with a mass as well; at the temperature $T$ both sample $e^{-U/T}$, up to the errors of the step that follow.
+# No step is rejected, so SGLD has no {prf:ref}`detailed balance <thm-detailed-balance>` with the posterior: its stationary distribution is another one.
 #
 # Why may one ignore the {term}`gradient noise`?
 # The two kinds of noise are of different orders: the injected noise has the variance $2\eta$, the gradient's $\eta^2V$.

@@ -168,13 +168,18 @@ globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
 const scripts = ["_static/language_data.js", "_static/searchtools.js", "_static/search.js", "searchindex.js"];
 const find = (0, eval)(scripts.map(read).join("\\n").replaceAll('"use strict";', "") +
   "; (words) => Search._performSearch(...Search._parseQuery(words)).reverse()");
-console.log(JSON.stringify(%s.map((words) => find(words).map((hit) => hit[0]))));
+console.log(JSON.stringify(%s.map((words) => find(words).map((hit) => hit[0] + hit[2]))));
 """
 
 
-def hits(*queries):
-    """The pages that the site's own search lists for each query, best first."""
+def places(*queries):
+    """The places that the site's own search lists for each query, best first."""
     return json.loads(run_node(FIND % (json.dumps(str(SITE)), json.dumps(queries))))
+
+
+def hits(*queries):
+    """The pages of these places."""
+    return [[hit.partition("#")[0] for hit in found] for found in places(*queries)]
 
 
 def test_the_search_finds_the_page_that_answers(pages):
