@@ -137,8 +137,7 @@ plt.show()
 # That is why the small $n\beta$ protects: its bracket is 1.24, that of $n/\log n$ is 18. For the latter {eq}`eq-coefficient` has {c}`law-users` at the step of users, and {c}`law-run` with the curvatures of the very run.
 # If a loss is a mean over $T$ nearly independent tokens, the bracket is $1 + n\beta/(mT)$: for a language model, measure $V$.
 #
-# The price of a small $n\beta$ is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99).
-# On a singular model $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - (\theta - 1)/\log n\beta$ only, $\theta$ being its multiplicity (the volume has $\theta - 1$ powers of a logarithm): an exact sampler reports {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. With $n\beta$ fixed, nothing tends to $\lambda$.
+# The price of a small $n\beta$ is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99). On a *singular* model, in which weights can change without changing the function, even an exact sampler then reports less than $\lambda$: {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. There $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - (\theta - 1)/\log n\beta$ only, with $\theta - 1$ the power of the logarithm in the volume.
 #
 # A flat trace sees no excess: the chain *is* stationary, only too wide. The thermometer of `sgmc` does see it.
 #
@@ -218,18 +217,18 @@ check("gain", gain, kind="stored", digits=2)
 # ## Given the minibatches: devinterp itself
 #
 # The points on the right of {numref}`fig-coefficient` are the library's own runs. In its sampler (version 2.0.1) the first epoch's shuffle is replayed for ever (`_make_feed`), all chains see the same minibatches by default, the average takes in the burn-in and each step's *own* minibatch loss, and $L(w^*)$ is a mean over 32 minibatches.
-# So take the minibatches as given. For a quadratic loss each step is an affine map plus Gaussian noise. With the gradient $g_t$ and the Hessian $H_t$ of the minibatch of step $t$ at $w^*$, and $F_t = I - \eta(n\beta H_t + \gamma)$, mean and covariance of $\delta$ are exactly
+# So take the minibatches as given. Then each step is an affine map plus Gaussian noise, and mean and variance of the report are known exactly (`reported_given`).
+#
+# ```{admonition} Mean and variance of the report, given the minibatches
+# :class: dropdown
+#
+# The loss is a quadratic. With the gradient $g_t$ and the Hessian $H_t$ of the minibatch of step $t$ at $w^*$, and $F_t = I - \eta(n\beta H_t + \gamma)$, mean and covariance of $\delta$ begin at 0 and become
 #
 # $$
 # \mu_{t+1} = F_t\mu_t - \eta n\beta g_t, \qquad S_{t+1} = F_tS_tF_t^\top + 2\eta I.
-# $$ (eq-coefficient-given)
+# $$
 #
-# So are mean and variance of the estimate (`reported_given`).
-#
-# ```{admonition} Mean and variance of the estimate
-# :class: dropdown
-#
-# Both start at 0. The loss of step $t$ has the mean $L_t(w^*) + g_t\cdot\mu_t + \tfrac12\operatorname{tr}H_t(S_t + \mu_t\mu_t^\top)$.
+# The loss of step $t$ has the mean $L_t(w^*) + g_t\cdot\mu_t + \tfrac12\operatorname{tr}H_t(S_t + \mu_t\mu_t^\top)$.
 # What a deviation $z$ of $\delta$ at step $t$ adds to this and all later losses is on average a quadratic $\tfrac12z^\top Q_tz + q_t\cdot z$, which comes backwards: $Q_t = H_t + F_t^\top Q_{t+1}F_t$ and $q_t = g_t + H_t\mu_t + F_t^\top q_{t+1}$.
 # What each noise adds has mean zero given those before, so the variances add: $2\eta\,(|q|^2 + \operatorname{tr}QFSF^\top Q) + 2\eta^2\operatorname{tr}Q^2$, with $Q$ and $q$ of the next step, $F$ and $S$ of this one.
 # ```
