@@ -15,8 +15,9 @@
 # ```{index} ! errata, ! wrong formula, ! bug in a sampler
 # ```
 #
-# Where do the sources of this book go wrong, and what is right? One line an error, the gravest first.
-# **Most of these samplers run and give smooth histograms; only a number to compare with tells them apart ({numref}`fig-errata`).**
+# You have a formula or a program of SGHMC from one of these sources, and it does not agree with this book: which of the two is wrong? One line an error, the gravest first.
+#
+# **Most of these samplers run and give smooth histograms. Only a number to compare with tells them apart: where the variance 1 is right, they have {c}`half-v`, {c}`fresh-velocity` or {c}`kept` ({numref}`fig-errata`).**
 
 # %% tags=["hide-input"]
 import itertools
@@ -167,8 +168,18 @@ axes.set(xlabel="stationary variance", xlim=(0.2, 2))
 plt.show()
 
 # %% [markdown]
+# ## Five questions to the code of a sampler
+#
+# * Where is the gradient taken, before or after the move? Which momentum does the move use?
+# * Does the function that draws the noise ask for a variance or for a standard deviation?
+# * What are `alpha` and `beta`: $\alpha$ and $\hat\beta$, or $C$ and $\hat V$?
+# * Is there a fresh minibatch for each gradient, and a likelihood scaled by $N/n$?
+# * Does it give variance 1 on a standard Gaussian, with $M \ne 1$ and with gradient noise? The exact answer for its step size is in `sgmc.splittings.linear_laws`.
+#
+# ## How to read the tables
+#
 # *Paper* is {cite:t}`chen2014` and *its code* [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC); *report* is {cite:t}`adamday` and *its program* [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`; *Duke* is {cite:t}`wang2021`; *Munich* and *Kanpur* are the slides {cite:p}`munich,kanpur`.
-# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below, on a Gaussian of variance 1 unless it says something else.
+# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below: where it is a variance, 1 is right; where it compares, the words beside it say what with.
 #
 # ## It samples another distribution
 #
@@ -401,14 +412,6 @@ for name, weights, bound in (
     check(name, off, near(bound, 0.001), kind="exact", says=words)
 
 # %% [markdown]
-# ## Five questions to the code of a sampler
-#
-# * Where is the gradient taken, before or after the move? Which momentum does the move use?
-# * Does the function that draws the noise ask for a variance or for a standard deviation?
-# * What are `alpha` and `beta`: $\alpha$ and $\hat\beta$, or $C$ and $\hat V$?
-# * Is there a fresh minibatch for each gradient, and a likelihood scaled by $N/n$?
-# * Does it give variance 1 on a standard Gaussian, with $M \ne 1$ and with gradient noise? The exact answer for its step size is in `sgmc.splittings.linear_laws`.
-#
 # ## What only this page computes
 #
 # (errata-letters)=

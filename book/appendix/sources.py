@@ -9,15 +9,18 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 28 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 27 minutes · Running: about 5 seconds
 # ```
 #
-# Claims that one method errs less than another, in the networks' figures, are in {doc}`/book/studies/does_it_replicate`. Here is the rest: theory, toy problems, times, single numbers, and what slides say.
-# **Most sentences hold, many of them under a condition that they do not state.**
+# You have read a sentence in a paper, a report or on a slide about SGHMC: is it right? Look it up here by its source and page; nobody needs to read this page from top to bottom.
 #
-# * *Paper* is {cite:t}`chen2014`, by page; *report* {cite:t}`adamday`, by the pages of its final version; *Duke* {cite:t}`wang2021`; *Munich* {cite:t}`munich` and *Kanpur* {cite:t}`kanpur`, by the title of the slide, cut at "…". A claim that several make stands once. Slips of the pen are in {doc}`/book/appendix/errata`.
-# * **Holds**: we found the same, or the same if what follows is given. **Fails**: we found otherwise at the setting named. **Open**: the seeds do not tell. **Not run**: nothing of ours has the claim's setting; what we ran instead is said. **Measured**: a number beside a number.
-# * A number with ✓ is exact, or of stored runs; a difference over seeds has its 95 % interval, and is decided by Holm's procedure at 0.05 among the comparisons of its source on this page; one that another page computes is decided in that page's family.
+# **Most sentences hold, many of them under a condition that they do not state. Three fail: that the report's errors are close to the paper's ({c}`align-least` to {c}`align-most` times as large), that an accuracy shows convergence to the posterior, and a rule for combining parts of the data that counts the prior twice.**
+#
+# Claims that one method errs less than another are in {doc}`/book/studies/does_it_replicate`, slips of the pen in {doc}`/book/appendix/errata`. Here are theory, toy problems, times, single numbers and slides, a table for each source, in which what fails stands first, then what is open or measured, what holds, and what was not run.
+#
+# * *Paper* is {cite:t}`chen2014`, by page; *report* {cite:t}`adamday`, by the pages of its final version; *Duke* {cite:t}`wang2021`; *Munich* {cite:t}`munich` and *Kanpur* {cite:t}`kanpur`, by the title of the slide, cut at "…". A claim that several make stands once.
+# * **Holds**: we found the same, or the same if what follows is given. **Fails**: we found otherwise at the setting named. **Open**: the seeds do not tell. **Measured**: a number beside a number. **Not run**: nothing of ours has the claim's setting.
+# * A difference over seeds has its 95 % interval, and is decided by Holm's procedure ({doc}`/book/studies/mnist`) among the comparisons of its source here, or of the page that computes it.
 
 # %% tags=["hide-input"]
 import numpy as np
@@ -65,7 +68,7 @@ def stored(name, value, bound=None, says="", digits=None, margin=None):
 #
 # | claim | where | verdict |
 # | --- | --- | --- |
-# | “A minibatch size on the order of hundreds of data points is sufficient for the central limit theorem approximation”, in a wide range of settings | p. 3; Duke, p. 1; Munich, Stochastic Dynamics | **holds**, but for rare classes: with 100 examples and a class of 1 % the gradient's excess kurtosis is {c}`kurtosis` ({doc}`noise </book/tutorial/minibatch_noise>`) |
+# | “A minibatch size on the order of hundreds of data points is sufficient for the central limit theorem approximation”, in a wide range of settings | p. 3; Duke, p. 1; Munich, Stochastic Dynamics | **holds** but for rare classes: with 100 examples and a class of 1 % the gradient's excess kurtosis is {c}`kurtosis` ({doc}`noise </book/tutorial/minibatch_noise>`) |
 # | With noisy gradients $\pi$ is not invariant; growing entropy “hints at the fact” that the distribution tends toward a uniform one | p. 3–4, Theorem 3.1; report, p. 8 | **holds**: $E[\theta^2 + r^2]$ grows by {c}`growth` in 1,000 steps ({doc}`naive SGHMC </book/tutorial/naive_sghmc>`) |
 # | “Long simulation runs between MH steps can lead to very low acceptance rates” | p. 4; Duke, p. 1; Munich, Naïve Stochastic Gradient … | **holds**: 100 steps add {c}`energy` to the energy of ten coordinates |
 # | “It is possible to do MH using a subset of data”, a direction that it cites | p. 4 | **holds**, at a price: a trajectory in ten dimensions needs {c}`subset` of the data ({doc}`rejections </book/further/minibatch_metropolis>`) |
@@ -165,8 +168,8 @@ for name, chain, bound in (
 # | --- | --- | --- |
 # | SGHMC converges “to a low test error much more rapidly” than SGLD | p. 7 | **holds**: after 100 rounds its error is {c}`rapidly` points less, with fifteen seeds ({doc}`MNIST </book/studies/mnist>`) |
 # | “SGD with momentum converges faster than SGD” | p. 7 | **holds**, each at its best rate: after 50 rounds, where the figure begins, {c}`momentum-faster` points |
-# | The difference is “not statistically significant”; averaging is “only as good as optimization based method on this setting” | the authors' later note, bayesnn/README.md | **holds** of one run, as theirs was; over fifteen seeds the error is decided, {c}`mnist/last` points, and in log loss momentum is ahead ({c}`mnist/last-loss`) |
-# | On CIFAR and ImageNet sampling averaging “is harder to catch up with optimization methods” | that note | **holds** on CIFAR-10 against a falling rate, {c}`cifar/falls` points ({doc}`CIFAR-10 </book/studies/cifar>`); ImageNet not run |
+# | The difference is “not statistically significant”; averaging is “only as good as optimization based method on this setting” | bayesnn/README.md, the authors' later note | **holds** of one run, as theirs was; over fifteen seeds the error is decided, {c}`mnist/last` points, and in log loss momentum is ahead ({c}`mnist/last-loss`) |
+# | On CIFAR and ImageNet sampling averaging “is harder to catch up with optimization methods” | bayesnn/README.md | **holds** on CIFAR-10 against a falling rate, {c}`cifar/falls` points ({doc}`CIFAR-10 </book/studies/cifar>`); ImageNet not run |
 # | On MovieLens-1M both samplers predict better than both optimisers, by 0.013 | p. 8, Table 1 | **not run**; on made-up ratings SGHMC less momentum is {c}`recommender/gain`, open ({doc}`ratings </book/studies/recommender>`) |
 
 # %% tags=["hide-input"]
@@ -211,27 +214,24 @@ stored(
 #
 # | claim | where | verdict |
 # | --- | --- | --- |
-# | The paper's plot shows “far fewer points” than 15,000 steps; 360 steps align more closely | p. 8–9, Figure 3 | **holds** in part: its code draws 300 points, each the fiftieth step |
-# | Best configurations on grids of twelve and of four | p. 10 | **not run** in full as programmed: some seventy runs, six hours |
+# | MNIST results “align very closely with those in” the paper | p. 11 | **fails**: its errors are {c}`align-least` to {c}`align-most` times the paper's; SGHMC is lowest in both |
+# | “This accuracy demonstrates that there is convergence to the true posterior” | p. 15 | **fails**: at a temperature of a millionth the spread of $W_1$ is {c}`cold-spread` times the right one, and the error hardly shows it ({c}`cold-error` points, open) |
 # | Annealing SGLD “proved not to make much of a difference” | p. 10 | **measured**, as programmed: {c}`annealing` points; “not much” is a fair word ({doc}`wrong noise </book/studies/reproduction_report>`) |
+# | The experiments are not “very computationally demanding” | p. 3 | **measured**: ours take {c}`computing` minutes for 850 rounds; theirs, by their notebook, about an hour |
+# | CIFAR-10: SGHMC “performed very well”, accuracy about 0.42 | p. 11–12, 17, Figure 7b | **measured**: error {c}`cifar/reported` %, of two layers on random features of scrambled pictures; all layers {c}`cifar/whole` % |
+# | Accuracy after 0 to 25 epochs of warm-up, SGHMC; after 0 to 2, SGNUTS | p. 16, table | **measured**: {c}`warm-ups` of six and {c}`warm-ups-trees` of three lie where 95 % of new runs of ours would |
+# | The paper's plot shows “far fewer points” than 15,000 steps; 360 steps align more closely | p. 8–9, Figure 3 | **holds** in part: its code draws 300 points, each the fiftieth step |
 # | Of $\lambda = 0.1$, 1 and 10 the second is “the most effective” | p. 10 | **holds** by its score, a drawn class: 0.1 and 10 err more by {c}`strong` and {c}`weak` with momentum, {c}`strong-sgd` and {c}`weak-sgd` without; by the most probable class 0.1 is better for SGD, {c}`probable` |
 # | Weight decay “didn't improve anything in this setting” | p. 10 | **holds**, and could not be otherwise: {c}`weight-decay`, open ({c}`weight-decay.seeds` seeds would decide half a point) |
-# | The experiments are not “very computationally demanding” | p. 3 | **measured**: ours take {c}`computing` minutes for 850 rounds; theirs, by their notebook, about an hour |
-# | Pyro has none of these samplers; initialize_model for every sample is “a small price to pay for much quicker gradient computations” | p. 6 | **not run**; Pyro has HMC, as the sentence before says |
-# | to_event() “declares dependence between the parameters” | p. 10 | **holds** in Pyro's sense; the joint density is the product |
-# | MNIST results “align very closely with those in” the paper | p. 11 | **fails**: its errors are {c}`align-least` to {c}`align-most` times the paper's; SGHMC is lowest in both |
 # | Variational inference “converges faster” | p. 17 | **holds** from its start: after eleven epochs the fit less SGHMC is {c}`faster` points; at a common small start SGHMC is ahead ({c}`variational/early`, {doc}`variational </book/studies/variational>`) |
 # | The variational posterior needs “only hundreds of samples”, SGHMC “several more” | p. 11–12, 17 | **holds** of samples one step apart ({doc}`few </book/practice/recipes_networks>`); spread over the run, {c}`networks` networks of SGHMC are within 2 % of all in log loss, as are as many samples of a fit |
-# | CIFAR-10: SGHMC “performed very well”, accuracy about 0.42 | p. 11–12, 17, Figure 7b | **measured**: error {c}`cifar/reported` %, of two layers on random features of scrambled pictures; all layers {c}`cifar/whole` % |
 # | An estimate of the gradient noise is used to increase the “sampling accuracy” | p. 3 | **holds** of a correct one: the temperature of $W_1$ is nearer to 1 by {c}`noise_of_networks/first`; the log loss is worse, {c}`noise_of_networks/loss`. In its program the estimate was zero ({doc}`noise </book/further/noise_of_networks>`) |
 # | The estimate “is much slower, and requires more memory” | p. 6 | **holds** of its matrix of $79{,}510^2$ numbers; a diagonal takes {c}`noise_of_networks/time` times the time |
 # | With $m$ too small we “get slow mixing times”, with $m$ too large “we waste computational power” | p. 12 | **holds** at a fixed $\varepsilon$, where $m = 1$ takes {c}`mixing` times the samples of $m = 5$; at a fixed $\varepsilon m$ {c}`mixing-fixed` times ({doc}`more steps </book/studies/steps_per_sample>`) |
 # | After a U-turn steps “likely only waste computational power”; “performance can be sensitive to L” | p. 13, 15; Kanpur, HMC in Practice | **holds**: half turns cost over a million times what quarter turns do ({doc}`no U-turn </book/tutorial/no_u_turn>`) |
-# | SGNUTS reaches accuracies similar to SGHMC's, 0.94 and 0.97 | p. 15–16, Figure 9 | **not run** to 70 epochs of trees; at equal gradients {c}`steps_per_sample/sgnuts` points, open |
-# | “This accuracy demonstrates that there is convergence to the true posterior” | p. 15 | **fails**: at a temperature of a millionth the spread of $W_1$ is {c}`cold-spread` times the right one, and the error hardly shows it ({c}`cold-error` points, open) |
 # | SGHMC satisfies $\pi(\theta, r)P = \pi(\theta', -r')P'$; SGNUTS is “likely reversible in some (non traditional) sense” | p. 15 | **holds** of a symmetric step; drift and kick violate it by {c}`flip`, and the program's SGNUTS does not keep $\pi$ |
-# | Accuracy after 0 to 25 epochs of warm-up, SGHMC; after 0 to 2, SGNUTS | p. 16, table | **measured**: {c}`warm-ups` of six and {c}`warm-ups-trees` of three lie where 95 % of new runs of ours would |
 # | A hybrid, one epoch of SGNUTS, then SGHMC | p. 16 | **holds** from its start, with trees by its program: {c}`hybrid` points of accuracy after 25 epochs, at some more gradients; at equal gradients open |
+# | SGNUTS reaches accuracies similar to SGHMC's, 0.94 and 0.97 | p. 15–16, Figure 9 | **not run** to 70 epochs of trees; at equal gradients {c}`steps_per_sample/sgnuts` points, open |
 
 # %% tags=["hide-input"]
 figure, around, fits, report = map(
@@ -365,11 +365,11 @@ exact("palindromic", flip_balance(palindromic), near(0, 1e-9), says=says)
 #
 # | claim | where | verdict |
 # | --- | --- | --- |
+# | “SGHMC is much faster than SGD with momentum” | p. 7 | **open**, and there is no reason for it, as both draw the same noise: minutes of 800 rounds, SGHMC less its momentum, {c}`faster-than-momentum` |
 # | The sampler takes 7.61 s in Python and 0.316 s in C++ | p. 4 | **holds** that C++ is faster: one job takes NumPy {c}`cpp` times as long. The printed times are of two jobs ({doc}`errata </book/appendix/errata>`) |
 # | “Except using cpp, the other three methods provide similar results” | p. 4 | **holds**: the C++ program samples something else |
 # | autograd's jacobian “takes more time than expected” | p. 4 | **holds**: with a gradient by hand their job is {c}`by-hand` times as fast here |
 # | A Cholesky factor or Numba “only improves the algorithm a little” | p. 4 | **holds** of their program, most of whose time is differentiation; by hand the factors are {c}`cholesky` and {c}`numba` |
-# | “SGHMC is much faster than SGD with momentum” | p. 7 | **open**, and there is no reason for it, as both draw the same noise: minutes of 800 rounds, SGHMC less its momentum, {c}`faster-than-momentum` |
 # | Gradients “on massive datasets” are “infeasible”; SGHMC improves “the efficiency of HMC” | p. 7; Munich, Stochastic Dynamics; Kanpur, Efficient Posterior approx. … | **holds** in examples read: SGHMC's distance from a reference less that of HMC is {c}`examples-diabetes` and {c}`examples-digits`. In time HMC is ahead ({c}`fidelity/hmc` floors on patients, {doc}`fidelity </book/studies/fidelity>`); in regression plain SGHMC takes at least {c}`step_cost/plain-over-hmc` times HMC's time, unless it has control variates ({doc}`cost </book/practice/step_cost>`) |
 
 # %% tags=["hide-input"]
@@ -413,9 +413,7 @@ for name, gap in family(duke).items():
 # | --- | --- | --- |
 # | Fixed weights make “overly confident decisions”; Bayesian networks “assess degree of certainty” | Frequentist and Bayesian …; Bayesian Deep Learning | **holds** on letters: area {c}`uncertainty/letters` more than a trained network ({doc}`letters </book/studies/uncertainty>`). Not on digits: there samples are too cautious, and the trained network is better calibrated, by {c}`mnist/cautious` |
 # | “Richer representations through cheap model averaging”; “compressing” samples | Bayesian Deep Learning; Kanpur, Approximate Inference … | **holds** that it is cheap: twenty networks of 300 are {c}`compressed` of another chain's distance from all; “richer” not run |
-# | Bayes by Backprop: “test error of 1.32 % instead of 1.6 %” | Performance of Bayesian Neural Networks | **not run** with 1,200 units and 600 epochs: three hours a seed ({doc}`variational </book/studies/variational>`) |
-# | “With 5 % of parameters still 1.29 % instead of 1.24 %” | the same | **holds** with the mixture, at 400 units and 50 epochs: {c}`variational/kept` points |
-# | Bayes by Backprop has less regret than $\varepsilon$-greedy policies | the same, a figure | **not run** at its length; in a tenth of the interactions its regret less that of $\varepsilon = 1$ % is {c}`bandit/backprop`, open, and of $\varepsilon = 5$ % {c}`regret` ({doc}`bandit </book/further/bandit>`) |
+# | “With 5 % of parameters still 1.29 % instead of 1.24 %” | Performance of Bayesian Neural Networks | **holds** with the mixture, at 400 units and 50 epochs: {c}`variational/kept` points |
 # | Metropolis–Hastings accepts with $\alpha = f(x')/f(x_t)$, for a proposal $g$, “e.g.” $N(y, \sigma)$ | Metropolis-Hastings Algorithm, (10) | **holds** for a symmetric proposal; a skew one is off by {c}`skew` |
 # | Metropolis–Hastings is “inefficient as rejection rate is high” | Hamiltonian Dynamics: Motivation | **holds** in part: a random walk is best at an acceptance of {c}`walk`; what costs is the walk ({doc}`tuning </book/practice/tuning_hmc>`) |
 # | Hamiltonian dynamics is reversible, conserves $H$ and volume; leapfrog preserves volume | Properties of Hamiltonian Dynamics; The Leapfrog Method | **holds**, proved in {doc}`dynamics </book/tutorial/hamiltonian_dynamics>` |
@@ -423,6 +421,8 @@ for name, gap in family(duke).items():
 # | In $p' = \alpha p + (1 - \alpha^2)^{1/2}r$ “letting $\alpha \approx 1$ is best”, “as this reduces random walk aspect” | Simple Stochastic Dynamics Variant of HMC | **holds** near one: {c}`kept-88` steps at 0.88, {c}`kept-0` at 0, {c}`kept-999` at 0.999 |
 # | Constant SGD has the posterior as stationary distribution, or “can be made to approximate” it | Constant SGD as Approximate Bayesian Inference | **holds** as an approximation: at any small rate its variances are {c}`constant` times apart ({doc}`constant SGD </book/further/constant_sgd>`) |
 # | In SGLD “stochastic gradient noise dominates”, then “injected noise dominates” | Stochastic Gradient Langevin Dynamics (SGLD) | **holds**: equal at $\varepsilon = 4/V$ |
+# | Bayes by Backprop: “test error of 1.32 % instead of 1.6 %” | Performance of Bayesian Neural Networks | **not run** with 1,200 units and 600 epochs: three hours a seed ({doc}`variational </book/studies/variational>`) |
+# | Bayes by Backprop has less regret than $\varepsilon$-greedy policies | Performance of Bayesian Neural Networks, a figure | **not run** at its length; in a tenth of the interactions its regret less that of $\varepsilon = 1$ % is {c}`bandit/backprop`, open, and of $\varepsilon = 5$ % {c}`regret` ({doc}`bandit </book/further/bandit>`) |
 
 # %% tags=["hide-input"]
 few = read_result(RESULTS / "few.json")["runs"]
@@ -477,19 +477,17 @@ exact("constant", ratios[0] / ratios[1], near(18.8, 0.1))
 #
 # | claim | where | verdict |
 # | --- | --- | --- |
+# | Consensus with weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$; by the product of $J$ Gaussians | Parallel/Distributed MCMC, Approaches 1, 2 | **fails** in the first form unless the parts are alike: the prior counts twice, which moves the mean by {c}`errata/consensus` standard deviations; the second form holds for Gaussian parts |
+# | Standard dropout: “at test time, multiply each weight by the “keep” probability”; Monte Carlo dropout is “another popular and efficient way” | Efficient Posterior approx. … | **measured**: of the same networks, scaled weights less thirty masks, error {c}`dropout`, log loss {c}`dropout-loss`, both open |
 # | “L usually set to 5”, “acceptance rate around 90 %” | Generating Samples in HMC; HMC in Practice | **holds** in part: {c}`best-hmc` is best in many dimensions, 0.9 has {c}`ninety` of its worth; five steps fit widths that differ three times |
 # | “The momentum forces exploring different regions instead of getting driven to” the MAP solution | Generating Samples in HMC | **holds** of HMC, whose only noise is the momentum; SGLD does without |
-# | Standard dropout: “at test time, multiply each weight by the “keep” probability”; Monte Carlo dropout is “another popular and efficient way” | Efficient Posterior approx. … | **measured**: of the same networks, scaled weights less thirty masks, error {c}`dropout`, log loss {c}`dropout-loss`, both open |
-# | Dropout “can be seen as learning a variational approximation of the weights” | the same | **holds** of one whose spread does not shrink with the data: with 10,000 examples {c}`dropout-spread` times the posterior's ({doc}`neighbours </book/further/neighbours>`) |
+# | Dropout “can be seen as learning a variational approximation of the weights” | Efficient Posterior approx. … | **holds** of one whose spread does not shrink with the data: with 10,000 examples {c}`dropout-spread` times the posterior's ({doc}`neighbours </book/further/neighbours>`) |
 # | “Most inference methods tend to produce local approximations only”; cyclical “big steps” find “different modes” | Deep Ensembles; Efficient Posterior approx. … | **holds** of the modes: {c}`cyclical_networks/modes-csgld` of 25 against {c}`cyclical_networks/modes-sgld`; restarts find them, too |
-# | Test errors of eight methods on CIFAR-10 and CIFAR-100, cSGHMC lowest | Efficient Posterior approx. …, a table | **not run** on its ResNet-18; on a small network its four comparisons are open ({doc}`cycles </book/studies/cyclical_networks>`) |
 # | “The uncertainties may be underestimated in general” | Deep Ensembles | **holds** of ensembles at one budget, with {c}`width-diabetes` of the posterior's width on patients and {c}`width-digits` on digits ({doc}`fidelity </book/studies/fidelity>`) |
-# | Deep ensembles often perform better, “in terms of more diversity in the set of parameters learned”, “than other inference methods” | the same | **not run** in the diversity; in error, at one budget, less SGHMC {c}`ensemble-SGHMC`, SGLD {c}`ensemble-SGLD`, Bayes by Backprop {c}`ensemble-Bayes`, all decided, and less dropout {c}`ensemble-dropout`, open ({doc}`twenty methods </book/studies/neighbours_on_networks>`) |
-# | Consensus with weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$; by the product of $J$ Gaussians | Parallel/Distributed MCMC, Approaches 1, 2 | the first **fails** unless the parts are alike: the prior counts twice ({c}`errata/consensus` standard deviations); the second **holds** for Gaussian parts |
 # | “VI only has local convergence, sampling (in theory) can give exact posterior” | Approximate Inference … | **holds** of sampling; at a correlation of 0.9 the best independent fit has {c}`independent` of the variance |
 # | “Storing thousands of parameterisations” is “very costly” | Approximate Inference …; report, p. 11 | **holds** if all are kept; some tens are enough ({doc}`few </book/practice/recipes_networks>`) |
-# | “Sampling always requires Monte-Carlo avg”; “with VI, sometimes” a closed form | Approximate Inference … | **holds**; our networks need the average for both |
-# | EM is “often better than using direct gradient methods”; MLE-II, conjugate models, online and distributed VI | Inference Methods: Summary | **not run** |
+# | Test errors of eight methods on CIFAR-10 and CIFAR-100, cSGHMC lowest | Efficient Posterior approx. …, a table | **not run** on its ResNet-18; on a small network its four comparisons are open ({doc}`cycles </book/studies/cyclical_networks>`) |
+# | Deep ensembles often perform better, “in terms of more diversity in the set of parameters learned”, “than other inference methods” | Deep Ensembles | **not run** in the diversity; in error, at one budget, less SGHMC {c}`ensemble-SGHMC`, SGLD {c}`ensemble-SGLD`, Bayes by Backprop {c}`ensemble-Bayes`, all decided, and less dropout {c}`ensemble-dropout`, open ({doc}`twenty methods </book/studies/neighbours_on_networks>`) |
 
 # %% tags=["hide-input"]
 step = np.linspace(0.001, 1.5, 1_500)
@@ -518,11 +516,12 @@ exact("dropout-spread", (0.2 * 0.8) ** 0.5 * 10_000**0.5, near(40, 1e-6), digits
 exact("independent", 1 / PRECISION[0, 0], near(0.19, 1e-6), digits=2)
 
 # %% [markdown]
-# ## Who had the palindromic step
+# ```{admonition} Who had the palindromic step?
+# :class: dropdown
 #
 # The step of {eq}`eq-palindromic-step` is older than SGHMC, because physicists integrate Langevin's equation, too.
-# Its kick, $(1 + \tfrac12\gamma h)\,v' = (1 - \tfrac12\gamma h)\,v - hU' + N(0, 2\gamma Th)$, is that of {cite:t}`brunger1984` (BBK), whose positions are the places of the kicks; the program of {cite:t}`mannella2006` looks half a drift later, as we do.
-# {cite:t}`burrage2007` and {cite:t}`gronbechjensen2013` ask which step has the right distribution on a damped oscillator: the implicit midpoint rule has it for $\theta$ and $r$, but has to solve an equation in each step; a Verlet step with the right friction has it for $\theta$.
+# Its kick is that of {cite:t}`brunger1984` (BBK), whose positions are the places of the kicks; the program of {cite:t}`mannella2006` looks half a drift later, as we do.
+# {cite:t}`burrage2007` and {cite:t}`gronbechjensen2013` ask which step has the right distribution on a damped oscillator.
 # {cite:t}`matthews2018` brought the step to stochastic gradients, with $C = A + \tfrac12\varepsilon V$ and $\hat B = \tfrac12\varepsilon V$, and {cite:t}`zhang2020amagold` take the end of a path of such steps or reject it (AMAGOLD).
-# The work of a step is the *shadow work* of {cite:t}`sivak2013`: the change of the energy, less the heat that friction and noise exchange.
-# (The papers of 1984 to 2013 are known to us by their summaries or as others describe them, but for {cite:t}`sivak2013`.)
+# The work of a step is the *shadow work* of {cite:t}`sivak2013`. (The other papers before 2014 are known to us by their summaries or as others describe them.)
+# ```

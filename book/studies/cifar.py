@@ -170,15 +170,15 @@ for name, question in zip(
             check(f"{name}-loss", loss, DECIDED, kind="stored")
 
 # %% [markdown]
-# *The published number replicates*, faults included: five seeds err on 57.6 to 59.9 %.
+# *The published number replicates*, faults included.
 # With the colours and the noise right the error changes by {c}`right` points, although the convolutions are still random.
 # *Sampled convolutions* in place of random ones change it by {c}`learned` points.
 #
 # Is the good average due to the noise of the sampler? **No: at the same rate the walk without injected noise has the better average.** The sampler's errs on {c}`cold` points more, at a rate that was tuned for the sampler, and its log loss is {c}`cold-loss` larger.
-# Less the *last network* of an optimiser with a falling rate it is {c}`falls` points, and {c}`falls-loss` in log loss.
+# Less that of the *last network* of an optimiser with a falling rate its error is {c}`falls` points, and {c}`falls-loss` in log loss.
 # The author of the paper's code reports the like of CIFAR and ImageNet: averaging "is harder to catch up with optimization methods due to larger variance bought by sampling" {cite:p}`chencode`.
 #
-# The average of *all layers* has a larger calibration error than its last network, and so has the optimiser's, whose path has no injected noise: it comes with averaging, not with the temperature.
+# The average of *all layers* has a larger calibration error than its last network, and so has the optimiser's, whose path has no injected noise: it comes with averaging, not with that noise.
 #
 # ## Heat, or too few epochs?
 #

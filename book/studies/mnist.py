@@ -41,7 +41,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # "The final results of the sampling based methods are better", say {cite:t}`chen2014` (p. 8). Later a note in their code took it back: the experiment "is not statistically significant in terms of the performance of Bayesian-NN vs SGDMOM", and "does suggest that bayesian averaging is only as good as optimization based method on this setting" {cite:p}`chencode`.
 # Which of the two is right?
 #
-# **The figure, about the error: over fifteen new seeds SGHMC's error less that of the last network of SGD with momentum is {c}`last` points, and less that of the average of this optimiser's own path {c}`path`. The note, about the log loss: there SGHMC is behind both, by {c}`last-loss` and {c}`path-loss` nats.**
+# **In error the figure: over fifteen new seeds SGHMC's error less that of the last network of SGD with momentum is {c}`last` points, and less that of the average of this optimiser's own path {c}`path`. In log loss neither: SGHMC is behind both, by {c}`last-loss` and {c}`path-loss` nats.**
 # {numref}`fig-mnist-gaps` shows all rivals. Brackets are 95 % intervals over the seeds; a point is a per cent of the test images, so the differences in error are one to three digits in a thousand.
 
 # %%

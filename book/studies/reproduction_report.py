@@ -40,7 +40,7 @@ DIM = 79_510  # weights and biases of the network 784–100–10
 # SGHMC's published accuracies are 0.97 on digits and 0.86 on the clothes of Fashion-MNIST (p. 15, on images held out from the training set), and the authors conclude that on clothes it "performed very well" (p. 17).
 # Would anybody have noticed?
 #
-# **Not by accuracy: with the slip the published errors come out again, and the right noise less the wrong one is {c}`digits` points of error on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
+# **Not by accuracy: with the slip the published errors come out again, and the right noise less the wrong one is {c}`digits` points of error on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights $\theta$ shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
 # Of the three differences only the second is decided, and there the wrong noise errs *less*. Brackets are 95 % intervals over the seeds; $d$ is the number of weights.
 
 # %%

@@ -9,7 +9,7 @@
 # # Letters
 #
 # ```{div} page-head
-# Level: second course · Reading: about 18 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! out-of-distribution detection, disagreement, ROC curve, notMNIST
@@ -180,14 +180,11 @@ print(who_ran(read_result(RESULTS / "mnist_more.json")))
 
 # %% mystnb={"code_prompt_hide": "Hide the values of all six", "code_prompt_show": "Show the values of all six, the control included"} tags=["hide-cell"]
 show_table(
-    ["mean ± sd of fifteen seeds", *PREDICT],
+    ["mean of fifteen seeds", *PREDICT],
     [
         [
             question,
-            *(
-                f"{look(name, read).mean():.3f} ± {look(name, read).std(ddof=1):.3f}"
-                for name in PREDICT
-            ),
+            *(f"{look(name, read).mean():.3f}" for name in PREDICT),
         ]
         for question, read in (LETTERS | QUESTIONS).items()
     ],
