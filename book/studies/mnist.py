@@ -114,7 +114,7 @@ show_table(
     ["less the rival [95 %]", "published", "error, points", "log loss", "calibration"],
     [
         [
-            name,
+            short[k],
             f"−{100 * published[k]:.2f}" if k < 4 else "",
             *(found[name].starred() for found in (errors, losses, calibrations)),
         ]
