@@ -13,7 +13,7 @@ from fortuna.prob_model.posterior.sgmcmc.cyclical_sgld import (
     cyclical_sgld_integrator,
 )
 from fortuna.prob_model.posterior.sgmcmc.sghmc import sghmc_integrator
-from sglaws import Adapter, laws
+from sglaws import Adapter, Setting, laws
 
 jax.config.update("jax_enable_x64", True)
 
@@ -25,7 +25,9 @@ class Hamiltonian(Adapter):
 
     name, kind, documented = "sghmc", "sghmc", staticmethod(laws.kick_first)
     offers = frozenset({"friction", "mass"})
-    blank = {"front door": "the defaults of its approximators were not measured"}
+    # of SGHMCPosteriorApproximator: step_schedule=1e-5, momentum_decay=0.01
+    at_defaults = Setting(step=1e-5**0.5, friction=0.99 / 1e-5**0.5)
+    required = {"size": 1e-5, "decay": 0.01, "M": 1.0}
 
     def arguments(self, s):
         return {
@@ -75,6 +77,7 @@ class Cyclical(Hamiltonian):
 
     name, kind, documented = "cyclical_sgld", "sgld", staticmethod(laws.sgld)
     offers = frozenset()
+    blank = {"front door": "the states of a cycle have no one distribution"}
 
     def arguments(self, s):
         return {"size": s.step}

@@ -33,13 +33,20 @@ class Default(Langevin):
         return {"lr": 2 * s.step, "num_burn_in_steps": 0}
 
 
+def adapted(x, r, gradient, normal, s):
+    """Springenberg et al. (2016), eq. 10, with a B̂ beside its own, ½ε V̂ at V̂ = 1."""
+    s = s._replace(estimate=s.estimate + s.step / 2)
+    return laws.kick_first(x, r, gradient, normal, s)
+
+
 class Momentum(Optimiser):
     """ε = lr, C = momentum_decay / lr, M = √V̂, which is 1 without a burn-in; B̂ =
-    grad_noise (optim/sghmc.py:159-181). Its reference is Chen et al. (2014), eq. 15.
+    grad_noise (optim/sghmc.py:159-181). Its reference is Chen et al. (2014); it says
+    that it was adapted from a program (:30-31), which takes ε⁴ from the noise, too.
     """
 
     name, kind, make, buffer = "SGHMC", "sghmc", SGHMC, "momentum"
-    documented = staticmethod(laws.kick_first)
+    documented = staticmethod(adapted)
     offers = frozenset({"friction", "estimate"})
     at_defaults = Setting(step=0.01, friction=5.0)
     required = {"num_burn_in_steps": 0}

@@ -71,13 +71,15 @@ class Contour(Langevin):
 
 
 class Hamiltonian(Blackjax):
-    """Ten steps of one call, with one minibatch and a fresh momentum: an "Euler solver"
-    (sgmcmc/diffusions.py:56). Of T, csgld.py:92 has the density exp(−U/T).
+    """Ten steps of a call, with one minibatch and a fresh momentum: an "Euler solver",
+    ported from SGMCMCJax (sgmcmc/diffusions.py:56-59), which is Euler's, too. Neither
+    says what a temperature does here; pull request #540 of its authors doubts it.
     """
 
-    name, sampler, kind, positions_alone = "sghmc", "sghmc", "sghmc", True
+    name, sampler, kind = "sghmc", "sghmc", "sghmc"
     documented = staticmethod(refreshed(laws.euler, 10))
     offers = frozenset({"temperature", "friction", "estimate"})
+    undocumented = frozenset({"temperature", "noise estimate", "mean of the loss"})
 
     def arguments(self, s):
         beta = 2 * s.estimate / s.step / s.temperature**2
@@ -86,7 +88,10 @@ class Hamiltonian(Blackjax):
 
 
 class Thermostat(Blackjax):
-    """Position and momentum from the old state, an "Euler solver", as documented."""
+    """Position and momentum from the old state: an "Euler solver"
+    (sgmcmc/diffusions.py:90). It says that it was ported from SGMCMCJax, where the
+    position moves by the new momentum; one of two statements holds.
+    """
 
     name, sampler, kind, linear = "sgnht", "sgnht", "thermostat", False
     documented = staticmethod(laws.euler)

@@ -1,5 +1,7 @@
 """jax-sgmc: its integrators and solvers; it draws minibatches of data itself, so that V
-is the variance of a batch of one datum out of all signs.
+is the variance of a batch of one datum out of all signs. T is the documented "posterior
+temperature" of its potentials, which divides U: SGLD with the step size ηT is then the
+same chain, and with a momentum ε√T and C/√T.
 """
 
 import functools
@@ -11,13 +13,13 @@ import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 from jax import random
-from jax_sgmc import data, integrator, potential, scheduler, solver
-from jax_sgmc.data.numpy_loader import DeviceNumpyDataLoader
+from jax_sgmc import alias, data, integrator, potential, scheduler, solver
+from jax_sgmc.data.numpy_loader import DeviceNumpyDataLoader, NumpyDataLoader
 from sglaws import Adapter, laws, refreshed
 
 
 @functools.cache
-def potentials(curvature, variance):
+def potentials(curvature, variance, temperature):
     """Give a minibatch's potential, the whole one, and their data."""
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=len(curvature))))
     loader = DeviceNumpyDataLoader(x=signs * variance**0.5)
@@ -28,8 +30,11 @@ def potentials(curvature, variance):
         return -(a * theta**2 / 2 + seen["x"] * theta).sum() / count
 
     made = {"prior": lambda sample: jnp.array(0.0), "likelihood": likelihood}
-    small = potential.minibatch_potential(**made, strategy="vmap")
-    whole = potential.full_potential(**made, strategy="vmap")
+    made |= {"strategy": "vmap", "temperature": temperature}
+    small, whole = (
+        potential.minibatch_potential(**made),
+        potential.full_potential(**made),
+    )
     batches = data.random_reference_data(loader, 1, 1)
     return small, batches, whole, data.full_reference_data(loader, 1, count)
 
@@ -44,9 +49,10 @@ def schedule(step, temperature):
 
 
 @functools.cache
-def solved(maker, corrected, curvature, variance, extra):
+def solved(maker, corrected, target, extra):
     """Give init and step over copies, compiled."""
-    small, batches, whole, data_of_all = potentials(curvature, variance)
+    small, batches, whole, data_of_all = potentials(*target)
+    curvature = target[0]
     extra = dict(extra)
     if "const_mass" in extra:
         extra["const_mass"] = {"w": jnp.full(len(curvature), extra["const_mass"])}
@@ -79,22 +85,37 @@ class JaxSGMC(Adapter):
     """
 
     maker, corrected, own_batches, fresh = "langevin_diffusion", "sgmc", True, True
-    samples = 100_000
-    blank = {
-        "schedule": "the scheduler of all samplers is a report of its own",
-        "front door": "at the defaults of `alias` equal step sizes give nan: a report "
-        "of its own",
-    }
+    samples, temperatures, door = 100_000, (1.0,), ""  # its name in `alias`
+    blank = {"schedule": "the scheduler of all samplers is a report of its own"}
 
     def extra(self, s):
         return ()
 
-    def temperatures(self, s):
-        return (s.temperature,)
+    def size(self, s):
+        return s.step * s.temperature**0.5
 
     def arguments(self, s):
-        made = (self.maker, self.corrected, s.curvature, s.variance, self.extra(s))
-        return {"made": made, "size": s.step, "temperatures": self.temperatures(s)}
+        target = (s.curvature, s.variance, s.temperature)
+        made = (self.maker, self.corrected, target, self.extra(s))
+        return {"made": made, "size": self.size(s), "temperatures": self.temperatures}
+
+    def at_defaults(self, curvature):
+        """Variances of 2,000 coordinates in the second half of a run from the mode."""
+        loader = NumpyDataLoader(x=np.zeros((50, 1)))
+        prior, a = lambda sample: 0.0, curvature[0]
+        likelihood = lambda sample, seen: -a * (sample["w"] ** 2).sum() / 100
+        made = {"prior": prior, "likelihood": likelihood, "strategy": "vmap"}
+        seen = [potential.minibatch_potential(**made)]
+        if self.kind == "exact":
+            seen.append(potential.full_potential(**made))
+        start = {"w": jnp.zeros(2_000)}
+        if len(self.temperatures) > 1:
+            start = (start, start)
+        found = getattr(alias, self.door)(*seen, loader, progress_bar=False)(start)
+        found = np.asarray(found[0]["samples"]["variables"]["w"])
+        if not (np.isfinite(found) & (found != 0)).any():
+            raise ArithmeticError("no sample is finite and differs from the start")
+        return np.array([(found[len(found) // 2 :] ** 2).mean()])
 
     def init(self, theta, seed, made, size, temperatures):
         keys = random.split(random.PRNGKey(seed), len(theta))
@@ -110,21 +131,29 @@ class JaxSGMC(Adapter):
 
 class Langevin(JaxSGMC):
     name, kind, documented = "sgld", "sgld", staticmethod(laws.sgld)
-    offers = frozenset({"temperature"})
+    offers, door = frozenset({"temperature"}), "sgld"
+
+    def size(self, s):
+        return s.step * s.temperature
 
 
 class Hamiltonian(JaxSGMC):
-    """Algorithm 2 of Chen et al. (2014), which its docstring names, a call of ten steps
-    with a fresh momentum; the noise has the friction squared (integrator.py:653).
+    """Chen et al. (2014), "the original SGHMC", a call of ten steps with a fresh
+    momentum; the noise has the friction squared (integrator.py:653), and at T = ¼ the
+    same chain has the friction 2.
     """
 
-    name, kind, positions_alone = "sghmc", "sghmc", True
+    name, kind, door, steps = "sghmc", "sghmc", "sghmc", 10
     maker = "friction_leapfrog"
     documented = staticmethod(refreshed(laws.drift_first, 10))
     offers = frozenset({"temperature", "friction", "mass"})
 
+    def friction(self, s):
+        return s.friction
+
     def extra(self, s):
-        given = {"steps": 10, "friction": s.friction, "const_mass": s.mass}
+        friction = self.friction(s) / s.temperature**0.5
+        given = {"steps": self.steps, "friction": friction, "const_mass": s.mass}
         return tuple(given.items())
 
 
@@ -132,11 +161,10 @@ class Obabo(Hamiltonian):
     """OBABO with a friction C/M and two minibatches a step, as documented."""
 
     name, maker, documented = "obabo", "obabo", staticmethod(laws.obabo)
-    positions_alone = False
+    steps, door = 1, "obabo"
 
-    def extra(self, s):
-        given = {"steps": 1, "friction": s.friction / s.mass, "const_mass": s.mass}
-        return tuple(given.items())
+    def friction(self, s):
+        return s.friction / s.mass
 
     def momentum(self, state):
         return np.asarray(state[0].momentum["w"])
@@ -147,43 +175,60 @@ class Reversible(Obabo):
 
     name, maker = "reversible_leapfrog", "reversible_leapfrog"
     documented = staticmethod(laws.palindromic)
+    blank = JaxSGMC.blank | {"front door": "a part of amagold, not in `alias`"}
 
-    def extra(self, s):
-        friction = s.friction / 2 / s.mass
-        return tuple({"steps": 1, "friction": friction, "const_mass": s.mass}.items())
+    def friction(self, s):
+        return s.friction / 2 / s.mass
 
 
-class Amagold(Obabo):
+class Amagold(Reversible):
     """ "Sample from the correct posterior": the target, whatever the step."""
 
     name, kind, corrected, linear = "amagold", "exact", "amagold", False
-    maker, documented = "reversible_leapfrog", "the target"
-
-    def extra(self, s):
-        half = self.maker == "reversible_leapfrog"
-        friction = s.friction / s.mass / (2 if half else 1)
-        return tuple({"steps": 1, "friction": friction, "const_mass": s.mass}.items())
+    documented, door, blank = "the target", "amagold", JaxSGMC.blank
 
     def momentum(self, state):
         return None
 
 
 class Sggmc(Amagold):
-    name, corrected, maker = "sggmc", "sggmc", "obabo"
+    name, corrected, maker, door = "sggmc", "sggmc", "obabo", "sggmc"
+
+    def friction(self, s):
+        return s.friction / s.mass
 
 
-class Exchange(JaxSGMC):
-    """Deng et al. (2020), Algorithm 1: the cold chain has SGLD's law, and the hot one,
-    at ten times its temperature, must leave it as it is.
+@functools.cache
+def exchanged(s, copies=20_000, steps=1_000):
+    """Simulate Deng et al. (2020), Algorithm 1: the cold chain's variances."""
+    numbers, a = np.random.default_rng(0), np.array(s.curvature)
+    heat = s.temperature * np.array([1.0, 10.0])[:, None, None]
+    pair = (heat / a) ** 0.5 * numbers.standard_normal((2, copies, len(a)))
+    total, kept = 0.0, 0
+    for step in range(steps):
+        noise = numbers.standard_normal(pair.shape)
+        pair = pair - s.step * a * pair + (2 * s.step * heat) ** 0.5 * noise
+        energy = (a * pair**2).sum(-1) / 2
+        log = (1 / heat[0] - 1 / heat[1]).item() * (energy[0] - energy[1])
+        swap = np.log(numbers.random(copies)) < log
+        pair = np.where(swap[:, None], pair[::-1], pair)
+        if step >= steps // 4 and step % 5 == 0:
+            total, kept = total + (pair[0] ** 2).mean(0), kept + 1
+    return total / kept
+
+
+class Exchange(Langevin):
+    """Deng et al. (2020), Algorithm 1, of a cold chain and one at ten times its
+    temperature; what the cold one's step size adds depends on the exchange, so that its
+    law is a simulation of the algorithm.
     """
 
-    name, kind, linear = "re_sgld", "sgld", False
-    documented, corrected = staticmethod(laws.sgld), "parallel_tempering"
-    offers = frozenset({"temperature"})
+    name, linear, door = "re_sgld", False, "re_sgld"
+    corrected, temperatures = "parallel_tempering", (1.0, 10.0)
     blank = JaxSGMC.blank | {"gradient noise": "the exchange corrects for it, too"}
 
-    def temperatures(self, s):
-        return (s.temperature, 10 * s.temperature)
+    def variances(self, s):
+        return exchanged(s)
 
 
 ADAPTERS = [

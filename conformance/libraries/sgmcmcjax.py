@@ -77,7 +77,9 @@ def sgld(self, s):
 
 
 def sghmc(self, s):
-    """dt = ε², alpha = εC: the guide has ∇log π(xₙ₊₁), and calls it Euler's."""
+    """dt = ε², alpha = εC: the guide says "Euler discretisation", and prints ∇log
+    π(xₙ₊₁); one of two statements holds, and the subscript is a misprint.
+    """
     return {"dt": s.step**2, "alpha": s.step * s.friction, "L": 10}
 
 
@@ -85,8 +87,8 @@ def baoab(self, s):
     return {"dt": s.step, "gamma": s.friction, "tau": s.temperature}
 
 
-GUIDE = refreshed(laws.drift_first, 10)
-HMC = {"offers": frozenset({"friction"}), "positions_alone": True}
+EULER = refreshed(laws.euler, 10)
+HMC = {"offers": frozenset({"friction"})}
 PAIR = {
     "offers": frozenset({"friction", "temperature"}),
     "momentum": lambda _, x: packed(x),
@@ -124,8 +126,9 @@ class Preconditioned(Kernel):
 
 
 class Thermostat(Kernel):
-    """Ding et al. (2014), Algorithm 2, as in the guide; ``dt`` = ε², ``a`` = εA. All
-    coordinates are one chain, and each datum is the seed of a noise.
+    """Ding et al. (2014), Algorithm 2, which its docstring names; the guide prints
+    xₙ₊₁ = xₙ₊₁ + vₙ, a misprint. ``dt`` = ε², ``a`` = εA. All coordinates are one
+    chain, and each datum is the seed of a noise.
     """
 
     name, kind, linear = "sgnht", "thermostat", False
@@ -247,8 +250,8 @@ ADAPTERS = [
     kernel_of("sgld_SVRG", "sgld_SVRG", "sgld", laws.sgld, sgld, **NOISELESS, **SVRG),
     Psgld(),
     Adam(),
-    kernel_of("sghmc", "sghmc", "sghmc", GUIDE, sghmc, **HMC),
-    kernel_of("sghmcCV", "sghmcCV", "sghmc", GUIDE, sghmc, **HMC, **NOISELESS),
+    kernel_of("sghmc", "sghmc", "sghmc", EULER, sghmc, **HMC),
+    kernel_of("sghmcCV", "sghmcCV", "sghmc", EULER, sghmc, **HMC, **NOISELESS),
     kernel_of("baoab", "baoab", "sghmc", laws.baoab, baoab, **PAIR),
     Thermostat(),
     Badodab(),

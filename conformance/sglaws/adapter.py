@@ -44,18 +44,29 @@ class Adapter:
     fresh = False  #: each gradient of a step has a minibatch of its own
     own_batches = False  #: the library draws its minibatches; steps ignore ζ
     linear = True  #: False where a step is not linear in position and momentum
-    positions_alone = False  #: True where a step draws its momentum anew
     samples = 1_000_000  #: normals behind each entry of Q, whose error is then 0.14 %
     normals = 0  #: arrays of normals a step takes in the place of a seed
-    at_defaults: laws.Setting | None = None  #: what the defaults are; None without
+    #: what the defaults are, or a method that gives variances at them; None without
+    at_defaults: Any = None
     required: dict = {}  #: arguments beside the defaults that have none
+    undocumented: frozenset = frozenset()  #: tests that nothing documented is about
     blank: dict = {}  #: by test, why it does not apply
     surprises: dict = {}  #: by test, what is documented there, and surprising
     xfail: dict = {}  #: by test, why its authors expect it to fail
 
-    def stated(self, setting: laws.Setting) -> laws.Setting:
-        """Give the setting that the documentation promises for these arguments."""
-        return setting
+    def chain(self, setting: laws.Setting) -> laws.Chain:
+        """Give the chain that the documentation states for these arguments."""
+        return laws.chain(self.documented, setting, self.kind != "sgld", self.fresh)
+
+    def variances(self, setting: laws.Setting) -> np.ndarray | None:
+        """Give the stationary variances that it states, ``(dim,)``, if it has any."""
+        if self.documented is None:
+            return None
+        if self.kind == "exact":
+            return setting.target
+        if self.kind == "thermostat":
+            return laws.thermostat(self.documented, setting)
+        return self.chain(setting).variance()
 
     def arguments(self, setting: laws.Setting) -> dict:
         """Translate a setting into the library's arguments."""

@@ -117,65 +117,45 @@ def _check(adapter: Adapter, test: str) -> tuple[str, float | None, str, dict]:
     if not needed <= adapter.offers:
         return "blank", None, f"no argument for the {min(needed)}", {}
     setting = change(adapter, STANDARD[adapter.kind])
-    return of_a_law(adapter, setting)
-
-
-def documented_variance(adapter: Adapter, setting: Setting) -> np.ndarray | None:
-    """Give the stationary variances that the documentation states, if it has any."""
-    stated = adapter.stated(setting)
-    if adapter.documented is None:
-        return None
-    if adapter.kind == "exact":
-        return stated.target
-    if adapter.kind == "thermostat":
-        return laws.thermostat(adapter.documented, stated)
-    return _stated(adapter, setting).variance()
-
-
-def _stated(adapter: Adapter, setting: Setting) -> laws.Chain:
-    """Give the chain that the documentation states for these arguments."""
-    stated, momentum = adapter.stated(setting), adapter.kind != "sgld"
-    found = laws.chain(adapter.documented, stated, momentum, adapter.fresh)
-    if adapter.positions_alone:
-        found = laws.Chain(found.transition[:, :1, :1], found.noise[:, :1, :1])
-    return found
+    return of_a_law(adapter, setting, test not in adapter.undocumented)
 
 
 def of_a_law(
-    adapter: Adapter, setting: Setting, given: dict | None = None
+    adapter: Adapter, setting: Setting, documented: bool = True
 ) -> tuple[str, float | None, str, dict]:
     """Judge a step by its F and Q, or where it is not linear by its second moments."""
     target = setting.target
-    law, linear = documented_variance(adapter, setting), adapter.linear
+    law = adapter.variances(setting) if documented else None
+    linear = adapter.linear
     if linear:
-        found = probe(adapter, setting, given)
+        found = probe(adapter, setting)
         linear, measured = found.linear, found.chain.variance() / target
         numbers = {"F": found.chain.transition.tolist(), "samples": found.samples}
         numbers["Q"] = found.chain.noise.tolist()
     if linear and law is not None:
-        distance = compare(found, _stated(adapter, setting))
+        distance = compare(found, adapter.chain(setting))
         far, numbers = distance.far, numbers | distance._asdict()
     elif linear:
         far = False
     else:
-        seen = moments(adapter, setting, given)
+        seen = moments(adapter, setting)
         measured = seen.second / target
         if law is None:  # without a law, from the target and from the mode
-            mode = moments(adapter, setting, given, copies=500, at_mode=True)
+            mode = moments(adapter, setting, copies=500, at_mode=True)
             both = (measured, mode.second / target)
             measured = max(both, key=lambda x: _distance(x).max())
         numbers = {name: value.tolist() for name, value in seen._asdict().items()}
         numbers["z"] = None if law is None else z_test(seen, law)
         far = law is not None and not numbers["z"] <= 5
     if far:
-        stated = furthest(law / target)
-        ratio = furthest(measured)
-        return "law", ratio, f"{ratio:.3g} of the target, stated {stated:.3g}", numbers
+        worst = _distance(measured * target / law).argmax()
+        ratio, stated = float(measured[worst]), (law / target)[worst]
+        digits = 3 if f"{ratio:.3g}" != f"{stated:.3g}" else 7
+        text = f"{ratio:.{digits}g} of the target, stated {stated:.{digits}g}"
+        return "law", ratio, text, numbers
     ratio = measured if law is None else law / target
-    best, close = (
-        _textbook(adapter, setting) / target,
-        MEASURED if law is None else CLOSE,
-    )
+    best = _textbook(adapter, setting) / target
+    close = MEASURED if law is None else CLOSE
     if (_distance(ratio) - _distance(best)).max() > np.log1p(close):
         text = f"{furthest(ratio):.3g} of the target, the textbook {furthest(best):.3g}"
         return "surprise", furthest(ratio), text, numbers
@@ -206,13 +186,17 @@ def _front_door(adapter: Adapter) -> tuple[str, float | None, str, dict]:
         return "no defaults", None, "the step size has no default", {}
     ratios, far = [], False
     for curvature in DOORS:
-        setting = adapter.at_defaults._replace(curvature=curvature)
-        if adapter.linear:
+        setting = adapter.at_defaults
+        if callable(setting):
+            variance = setting(curvature)
+        elif adapter.linear:
+            setting = setting._replace(curvature=curvature)
             found = probe(adapter, setting, adapter.required, samples=100_000)
             variance = found.chain.variance()
             if adapter.documented is not None:
-                far |= compare(found, _stated(adapter, setting)).far
+                far |= compare(found, adapter.chain(setting)).far
         else:
+            setting = setting._replace(curvature=curvature)
             seen = moments(adapter, setting, adapter.required, copies=500, at_mode=True)
             variance = seen.second
         ratios.append(furthest(variance * np.array(curvature)))

@@ -17,7 +17,6 @@ class Probe(NamedTuple):
     chain: Chain
     samples: int  #: behind Q
     linear: bool
-    push: np.ndarray  #: (dim, k), what a unit of ζ adds to position and momentum
 
 
 class Moments(NamedTuple):
@@ -104,7 +103,7 @@ def probe(
         before = after
     if not adapter.own_batches:
         noise = noise + setting.variance * np.einsum("id,jd->dij", push, push)
-    return Probe(Chain(transition, noise), copies * steps, bool(linear), push.T)
+    return Probe(Chain(transition, noise), copies * steps, bool(linear))
 
 
 def _transition(moved: np.ndarray) -> np.ndarray:
@@ -134,25 +133,36 @@ class Distance(NamedTuple):
 
 
 def compare(found: Probe, law: Chain) -> Distance:
-    """Compare a measured step with a law; the momentum's unit is of no matter."""
-    theirs, noise = (x.copy() for x in found.chain)
-    if theirs.shape != law.transition.shape:
+    """Compare the positions of a measured step with those of a law, at all times.
+
+    With p the characteristic polynomial of F, xₜ + p₁xₜ₋₁ + p₂xₜ₋₂ is a moving average
+    u·wₜ + v·wₜ₋₁ of the noise w ~ N(0, Q). So p, its variance and its covariance decide
+    the law of all positions; the momentum's unit, and which move is called the first,
+    are of no matter. A momentum that each step draws anew is left out.
+    """
+    k = found.chain.transition.shape[1]
+    if k > law.transition.shape[1] or law.transition[:, :k, k:].any():
         return Distance(np.inf, np.inf)
-    if theirs.shape[1] == 2:
-        unit = theirs[:, 0, 1] / law.transition[:, 0, 1]  # our momentum over theirs
-        unit = np.where(abs(unit) < 1e-12, 1.0, unit)
-        theirs[:, 0, 1] /= unit
-        theirs[:, 1, 0] *= unit
-        noise[:, 0, 1] *= unit
-        noise[:, 1, 0] *= unit
-        noise[:, 1, 1] *= unit**2
-    size = max(abs(law.transition).max(), 0.1)
-    off = abs(theirs - law.transition).max() / size / ROUNDING
-    variance = np.einsum("dii->di", law.noise)
-    error = variance[:, :, None] * variance[:, None, :] + law.noise**2
-    error = (error / found.samples) ** 0.5 + ROUNDING * 0.05 * variance.max()
-    error += 1e-14 * size
-    return Distance(float(off), float((abs(noise - law.noise) / error).max()))
+    law = Chain(law.transition[:, :k, :k], law.noise[:, :k, :k])
+    rows = []
+    for theirs, ours in zip(zip(*found.chain), zip(*law)):  # noqa: B905
+        (p, a), (q, b) = _moving_average(*theirs), _moving_average(*ours)
+        off = abs(p - q).max() / max(abs(q).max(), 0.1) / ROUNDING
+        rounding = ROUNDING * 0.05 * b.max() + 1e-14 * abs(q).max()
+        error = 2 * (b**2).sum(), max(b[0, 0] * b[1, 1] + b[0, 1] ** 2, 0.0)
+        error = np.sqrt(np.divide(error, found.samples)) + rounding
+        apart = abs(np.trace(a - b)), abs((a - b)[0, 1])
+        rows.append((off, (apart / error).max()))
+    return Distance(*np.max(rows, axis=0).tolist())
+
+
+def _moving_average(transition: np.ndarray, noise: np.ndarray):
+    """Return the characteristic polynomial, and the covariance of u·w and v·w."""
+    size = len(transition)
+    u = np.eye(size)[0]
+    v = u @ (transition - np.trace(transition) * np.eye(size))
+    both = np.stack([u, v])
+    return np.poly(transition).real, both @ noise @ both.T
 
 
 def moments(

@@ -136,6 +136,22 @@ def test_a_report_has_a_severity_and_squares_that_are_not_right(path):
         assert signs[square] in ("law", "surprise", "interface"), square
 
 
+def test_every_square_of_another_distribution_is_in_a_report():
+    said = {
+        (path.stem.partition("-")[0], *square)
+        for path in REPORTS
+        for square in named(" ".join(path.read_text().split("\n\n")[1].split()))
+    }
+    for name, found in STORED.items():
+        for x in found["squares"]:
+            square = name.removeprefix("conformance_"), x["sampler"], x["test"]
+            assert x["sign"] != "law" or square in said, square
+
+
+def test_there_are_patches():
+    assert len(list((FOLDER / "patches").glob("*.patch"))) >= 10
+
+
 def test_findings_about_a_distribution_are_reproduced_by_the_tool_alone():
     """Reports of another or a surprising distribution whose squares were measured, and
     samplers with a surprise that no report is about.
@@ -165,6 +181,7 @@ def test_findings_about_a_distribution_are_reproduced_by_the_tool_alone():
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "patches").glob("*.patch")))
 def test_a_patch_is_short_and_names_the_squares_that_it_turns(path):
+    assert (FOLDER / "reports" / f"{path.stem}.md").exists()
     lines = path.read_text().splitlines()
     for sign in ("+", "-"):
         changed = [x for x in lines if x[:1] == sign and x[:3] not in ("+++", "---")]

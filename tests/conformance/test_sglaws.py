@@ -24,11 +24,12 @@ from conformance.sglaws import (
     refreshed,
     z_test,
 )
-from conformance.sglaws.measure import Moments
+from conformance.sglaws.measure import Moments, Probe
 from conformance.sglaws.report import main
 from tests.conformance.planted import SGHMC, SGLD, planted
 
 pytest_plugins = ["pytester"]
+STEPS = "drift_first kick_first euler baoab baoa obabo palindromic".split()
 FEW = 40_000  # normals of a probe in these tests: 0.7 %
 
 
@@ -111,6 +112,38 @@ def test_a_probe_finds_f_exactly_and_q_by_its_error(kind, law):
     assert compare(found, off).transition > 1
     off = stated._replace(noise=stated.noise * 1.1)
     assert compare(found, off).noise > 5
+
+
+def test_positions_are_compared_and_neither_momentum_nor_the_first_move():
+    """Drift first and kick first have the same positions, and BAOA those of BAOAB with
+    an exact gradient; explicit Euler, OBABO and one per cent of noise have others.
+    """
+    s = STANDARD["sghmc"]
+    law = {x: chain(getattr(laws, x), s) for x in STEPS}
+    seen = lambda each: Probe(each, 1_000_000, True)
+    assert compare(seen(law["kick_first"]), law["drift_first"]).noise < 1e-6
+    same = {x for x in STEPS if not compare(seen(law[x]), law["kick_first"]).far}
+    assert same == {"kick_first", "drift_first"}
+    same = {x for x in STEPS if not compare(seen(law[x]), law["baoab"]).far}
+    assert same == {"baoab", "baoa", "palindromic"}  # the last to 0.5 standard errors
+    batch = s._replace(variance=8.0)  # BAOAB's two half kicks share a minibatch
+    assert compare(seen(chain(laws.baoa, batch)), chain(laws.baoab, batch)).far
+    other = law["euler"].transition * [[1, 3], [1 / 3, 1]]  # the momentum in thirds
+    noise = law["euler"].noise * [[1, 1 / 3], [1 / 3, 1 / 9]]
+    assert not compare(seen(Chain(other, noise)), law["euler"]).far
+    more = law["euler"]._replace(noise=law["euler"].noise * 1.01)
+    assert compare(seen(more), law["euler"]).noise == pytest.approx(7.1, abs=0.2)
+    nan = law["euler"]._replace(noise=law["euler"].noise * np.nan)
+    assert compare(seen(nan), law["euler"]).far
+
+
+def test_a_momentum_drawn_anew_is_left_out_and_one_that_is_kept_is_not():
+    anew, kept = (
+        chain(law, STANDARD["sghmc"]) for law in (refreshed(laws.euler, 3), laws.euler)
+    )
+    seen = Probe(Chain(anew.transition[:, :1, :1], anew.noise[:, :1, :1]), 1_000, True)
+    assert not compare(seen, anew).far
+    assert compare(seen, kept).transition == np.inf
 
 
 def test_a_step_that_is_not_linear_is_told():
@@ -197,6 +230,27 @@ def test_what_is_documented_is_no_failure_but_a_surprise(few):
     assert square.ratio == pytest.approx(1.684, abs=1e-3)
 
 
+def test_where_nothing_is_documented_nobody_is_wrong(few):
+    class Silent(SGHMC):
+        undocumented = frozenset({"temperature"})
+
+    square = check_one(planted(Silent, "no temperature"), "temperature")
+    assert (square.sign, square.failed) == ("surprise", False)
+    assert square.ratio == pytest.approx(4.05, abs=0.1)
+    assert check_one(planted(Silent, "no temperature"), "mean of the loss").failed
+
+
+def test_two_numbers_are_written_of_one_coordinate_and_so_that_they_differ(few):
+    class Close(SGLD):
+        def step(self, state, target, seed):
+            theta, given = super().step(state, target, seed)
+            return [state[0] + (theta - state[0]) * [1, 1.002], given]
+
+    text = check_one(Close(), "exact gradient").text
+    found, stated = map(float, text.split(" of the target, stated "))
+    assert found != stated and found == pytest.approx(stated, rel=0.02)
+
+
 def test_the_front_door_shows_the_variance_at_the_defaults(few):
     assert check_one(SGLD(), "front door").sign == "right"
     assert check_one(SGHMC(), "front door").sign == "no defaults"
@@ -207,6 +261,13 @@ def test_the_front_door_shows_the_variance_at_the_defaults(few):
 
     square = check_one(Cold(), "front door")
     assert square.sign == "surprise" and square.ratio < 1e-3
+
+    class Own(SGLD):
+        def at_defaults(self, curvature):
+            return np.array([0.9 / curvature[0]])
+
+    square = check_one(Own(), "front door")
+    assert square.sign == "right" and square.ratio == pytest.approx(0.9)
 
 
 def test_a_test_without_an_argument_is_blank_and_an_exception_an_outcome():
