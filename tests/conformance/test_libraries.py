@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from conformance.sglaws import SIGNS, TESTS
 
 FOLDER = Path(command.FOLDER)
 FILES = sorted(path.stem for path in (FOLDER / "libraries").glob("*.py"))
+REPORTS = sorted((FOLDER / "reports").glob("*-*.md"))
 STORED = {path.stem: read_result(path) for path in RESULTS.glob("conformance_*.json")}
 
 
@@ -72,6 +74,16 @@ def test_the_page_names_the_version_that_was_run(name):
     assert f"**{STORED[name]['library']} {STORED[name]['version']}**" in page
 
 
+def test_the_table_of_the_page_is_in_the_order_of_the_faults():
+    page = (RESULTS.parent / "practice" / "which_library.py").read_text()
+    named_there = re.findall(r"^# \| \*\*(\S+) ", page, re.M)
+    count = dict.fromkeys((x.lower().replace("-", "_") for x in named_there), 0)
+    for path in REPORTS:
+        if "Severity: another distribution" in path.read_text():
+            count[path.stem.partition("-")[0]] += 1
+    assert [*count.values()] == sorted(count.values(), reverse=True), count
+
+
 LIBRARY = """
 import numpy as np
 from sglaws import Adapter, laws
@@ -120,7 +132,6 @@ def test_the_command_measures_a_library_and_stores_it(tmp_path, monkeypatch, cap
     assert "could not be measured" in capsys.readouterr().err
 
 
-REPORTS = sorted((FOLDER / "reports").glob("*-*.md"))
 SEVERITY = ("another distribution", "as documented but surprising", "interface")
 
 
