@@ -133,6 +133,15 @@ def test_positions_are_compared_and_neither_momentum_nor_the_first_move():
     assert not compare(seen(Chain(other, noise)), law["euler"]).far
     more = law["euler"]._replace(noise=law["euler"].noise * 1.01)
     assert compare(seen(more), law["euler"]).noise == pytest.approx(7.1, abs=0.2)
+    # noise of the same variance in the positions' moving average, another covariance
+    both = np.linalg.inv(
+        [[[1, 0], [-f[1, 1], f[0, 1]]] for f in law["baoab"].transition]
+    )
+    turned = both @ np.array([[0, 1e-4], [1e-4, 0]]) @ both.swapaxes(1, 2)
+    found = compare(
+        seen(law["baoab"]._replace(noise=law["baoab"].noise + turned)), law["baoab"]
+    )
+    assert found.noise > 5 and found.transition < 1e-6
     nan = law["euler"]._replace(noise=law["euler"].noise * np.nan)
     assert compare(seen(nan), law["euler"]).far
 
