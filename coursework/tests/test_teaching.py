@@ -29,6 +29,13 @@ def test_the_task_on_the_page_is_the_students(tmp_path):
     assert len(cells & set(shown)) == 2 == len(shown)
 
 
+def test_the_rubric_on_the_page_is_the_assignments():
+    [start] = [at for at in range(len(PAGE)) if PAGE.startswith("> **Rubric.**", at)]
+    shown = [line[2:] for line in PAGE[start:].split("\n\n")[0].splitlines()]
+    cells = [cell.source for cell in pairs.assignments()[0].read().cells]
+    assert any("\n".join(shown) in cell for cell in cells)
+
+
 def test_table_of_points_is_that_of_the_notebooks():
     rows = [line for line in MANUAL.splitlines() if re.match(r"\| \*\*\d ", line)]
     for row, item in zip(rows, pairs.assignments(), strict=True):
