@@ -277,7 +277,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ## Which prior for the weights of a Bayesian neural network (BNN)?
 #
 # * *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
-#   Some programs drop the prior, or call its variance or precision *alpha*; here it counts once, beside the sum of the log likelihoods.
+#   Some programs call its variance or precision *alpha*. It counts once, beside the sum of the log likelihoods.
 # * *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
 # * *Check.* Predictions of weights from the prior look like functions that you believe.
 #
@@ -288,7 +288,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```
 #
 # * *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
-#   The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior.
+#   The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior, and a program that discards it drops the prior.
 #   For the mean of the loss that is $\sqrt{2\varepsilon/N}$. The program of pSGLD divides $\sqrt{2\varepsilon}$ by $N$ (Ntrain) instead: it samples at the temperature $1/N$, near a mode.
 # * *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
 # * *Check.* Half the batch size must not change the answer.
