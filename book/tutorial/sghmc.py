@@ -393,7 +393,7 @@ new, old = (
 check("old-over-new", old / new, at_least(10), kind="exact", digits=3)
 
 # %% [markdown]
-# ## As SGD with momentum: learning rate and momentum decay
+# ## As SGD with momentum
 #
 # Let $v = \varepsilon M^{-1}r$ be the step that the position takes, and name the {term}`learning rate` $\eta$, the {term}`momentum decay` $\alpha$ and their noise estimate $\hat\beta$:
 #
@@ -417,7 +417,7 @@ check("old-over-new", old / new, at_least(10), kind="exact", digits=3)
 #
 # Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$.
 # A training loss is usually a mean over the $N$ examples and $U$ a sum; then $\eta$ is the usual learning rate divided by $N$.
-# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$. Programs that clip $\alpha$, their `alpha` or `mdecay`, at 1 stop there; above 1 each step turns the velocity round, and from 2 on it grows for ever.
+# At the other end, with $\alpha = 1$, the velocity forgets its past and the algorithm is SGLD with $\eta = \varepsilon^2$. Programs that clip their `alpha` or `mdecay` at 1 stop there.
 # `SGHMC.from_learning_rate` translates; at temperature zero it *is* `torch.optim.SGD`, to rounding.
 
 # %% tags=["hide-input"]
