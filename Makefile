@@ -22,7 +22,7 @@ export MPLBACKEND := module://matplotlib_inline.backend_inline
 # With STRICT=1 a claim that does not hold, and a warning, fail the build.
 STRICT ?=
 install = $(python) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
-pytest := TQDM_DISABLE=1 $(python) -m pytest -n 2 --dist loadfile
+pytest := TQDM_DISABLE=1 $(python) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # ArviZ 1 without what it needs, which is there: a few megabytes beside the environment, whose pages are written for ArviZ 0.
 newer_arviz := $(VENV)/arviz-1.3.0
 coursework := $(MAKE) --no-print-directory -C coursework

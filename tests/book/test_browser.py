@@ -95,16 +95,24 @@ CONTRAST = {
 }
 
 
-async def look_at(context, path):
-    """Open one page; return what is wrong with it, by kind."""
-    page, found = await context.new_page(), {}
-    said = []
+async def new_page(context):
+    """Open a tab; return it, and what it has to complain of."""
+    page, said = await context.new_page(), []
     page.on(
         "console",
         lambda message: said.append(message.text) if message.type == "error" else None,
     )
     page.on("pageerror", lambda error: said.append(str(error)))
     page.set_default_timeout(0)  # a busy machine must not fail a page
+    return page, said
+
+
+async def look_at(page, said, path):
+    """Go to one page; return what is wrong with it, by kind.
+
+    In a tab that has seen another page, Chromium knows the scripts."""
+    found = {}
+    said.clear()
     await page.set_viewport_size(WIDE)
     await page.emulate_media(color_scheme="light", reduced_motion="reduce")
     await page.goto(path.as_uri())
@@ -144,8 +152,7 @@ async def look_at(context, path):
         for looked in (OVERFLOW, CUT, UNMARKED)
         for what in await page.evaluate(looked)
     ]
-    found["console"] = said
-    await page.close()
+    found["console"] = list(said)
     return found
 
 
@@ -158,9 +165,10 @@ async def look_at_all(paths):
         context, left, found = await browser.new_context(), list(paths), {}
 
         async def work():
+            page, said = await new_page(context)
             while left:
                 path = left.pop()
-                found[path] = await look_at(context, path)
+                found[path] = await look_at(page, said, path)
 
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
         await browser.close()
@@ -180,8 +188,8 @@ def findings():
     return asyncio.run(look_at_all(sorted(paths, key=lambda path: path.stat().st_size)))
 
 
-# Forty words drawn alike, one of them on a dark box that is none of its ancestors, and
-# one each in a shade, a colour and a size of its own, a link, a form, a picture below.
+# Forty words drawn alike, one of them on a dark box that does not contain it, and four
+# in a shade, a colour, on a ground and of a size of their own.
 DRAWN = (
     """<!DOCTYPE html><html lang="en"><title>words</title><style>
 body { background: white; color: #595959; font: 16px sans-serif; }
