@@ -23,6 +23,7 @@
 # | [missing values, NaN](#missing-values-and-nan) | [of a rare class: imbalance](#class-imbalance-and-class-weights) | [of groups: a hierarchy](#groups-a-hierarchy) |
 # | [augmented images](#augmented-images-from-a-dataloader) | [several outputs, with correlated noise](#multi-output-regression-with-correlated-noise) | |
 # | [in a NumPy file](#a-numpy-file-on-disk) | [counts, with an exposure](#counts-with-an-offset-or-exposure) | [a network with pretrained weights](#pretrained-weights-as-the-priors-mean) |
+# | | [counts, zero-inflated](#my-zero-inflated) | [of groups, with correlated slopes](#my-correlated-slopes) |
 # | | [of unseen groups: a mixture](#mixture-groups-that-nobody-saw) | |
 # | | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | |
 #
@@ -620,6 +621,59 @@ check(
 )
 
 # %% [markdown]
+# (my-zero-inflated)=
+# ## Zero-inflated counts: more zeros than a Poisson distribution has
+#
+# ```{index} ! zero-inflated, ! zero inflation, ! excess zeros
+# ```
+#
+# Some examples never count, with probability `never`, and their zeros mix with those of the Poisson distribution: the likelihood of a zero sums over both.
+
+# %%
+from torch.distributions import Poisson
+
+x = torch.cat([torch.ones(300, 1), torch.randn(300, 1, generator=generator)], 1)
+counts = torch.poisson(torch.exp(x @ torch.tensor([1.0, 0.5])), generator=generator)
+counts *= torch.rand(300, generator=generator) < 0.7  # yours: 0.3 never count
+
+
+def log_prior(p):  # never: uniform on (0, 1)
+    return Normal(0, 2).log_prob(p["b"]).sum()
+
+
+def log_likelihood(p, x, counts):
+    counted = Poisson((x @ p["b"]).exp()).log_prob(counts) + (-p["never"]).log1p()
+    zero = torch.logaddexp(p["never"].log(), counted)
+    return torch.where(counts == 0, zero, counted)
+
+
+shapes, supports = {"b": (2,), "never": ()}, {"never": constraints.unit_interval}
+inflated = NamedPosterior(shapes, log_prior, log_likelihood, (x, counts), supports)
+zeros = inflated.named(nuts(inflated).samples.flatten(0, 1))
+coefficients = [f"{mean:.1f}" for mean in zeros["b"].mean(0)]
+print(f"never: {zeros['never'].mean():.1f}, coefficients: {coefficients}")
+
+# %% tags=["hide-input"]
+sides = torch.linspace(-0.3, 0.3, 61)
+b = torch.cartesian_prod(1.0 + sides, 0.5 + sides)
+never = torch.linspace(0.12, 0.5, 77)
+rates, empty = torch.exp(b @ x.T), counts == 0
+log_density = -b.square().sum(1) / 8 + b @ (x.T @ counts) - rates[:, ~empty].sum(1)
+log_density = log_density[:, None] + (~empty).sum() * torch.log1p(-never)
+for rate in rates[:, empty].T:
+    log_density += torch.log(never + (1 - never) * torch.exp(-rate)[:, None])
+weights = torch.softmax(log_density.flatten(), 0).view(log_density.shape)
+exact = torch.cat([weights.sum(1) @ b, (weights.sum(0) @ never)[None]])
+mine = torch.cat([zeros["b"], zeros["never"][:, None]], 1)
+check(
+    "zero-inflated",
+    ((mine.mean(0) - exact) / mine.std(0)).abs().max(),
+    at_most(0.25),
+    because="the sum over a grid of all three parameters, and 1,000 samples",
+    says="Zero-inflated counts: means less exact ones, in standard deviations",
+)
+
+# %% [markdown]
 # (my-groups)=
 # ## Groups: a hierarchy
 #
@@ -666,6 +720,73 @@ check(
     near(0, 0.25),
     because="a sum over a grid, and 1,000 samples",
     says="Groups: the mean spread less the exact one, in standard deviations",
+)
+
+# %% [markdown]
+# (my-correlated-slopes)=
+# ## Correlated random slopes: a covariance of groups
+#
+# ```{index} ! random slopes, ! varying slopes, ! correlated random effects, ! LKJ prior
+# ```
+#
+# Each group has an intercept and a slope, $\beta_j \sim N(\mu, \Sigma)$. The covariance $\Sigma$ has the Cholesky factor $\operatorname{diag}(\tau)L$: spreads $\tau$, and $L$ of the correlation, with the prior LKJ(2).
+# With few rows a group make $z_j \sim N(0, 1)$ the parameters instead, and $\beta_j = \mu + \operatorname{diag}(\tau)Lz_j$.
+
+# %%
+from torch.distributions import LKJCholesky, MultivariateNormal
+
+group, x = torch.arange(150) % 10, torch.randn(150, generator=generator)  # yours
+deviations = torch.randn(10, 2, generator=generator)
+deviations[:, 1] = 0.7 * deviations[:, 0] + 0.5 * deviations[:, 1]
+noise = torch.randn(150, generator=generator)
+y = 1 + deviations[group, 0] + (2 + deviations[group, 1]) * x + noise
+
+
+def log_prior(p):
+    root = p["tau"][:, None] * p["L"]
+    effects = MultivariateNormal(p["mu"], scale_tril=root).log_prob(p["beta"]).sum()
+    top = Normal(0, 3).log_prob(p["mu"]).sum() + HalfNormal(2).log_prob(p["tau"]).sum()
+    return effects + top + LKJCholesky(2, 2.0).log_prob(p["L"])
+
+
+def log_likelihood(p, group, x, y):
+    level, slope = p["beta"][group].unbind(1)
+    return Normal(level + slope * x, 1.0).log_prob(y)
+
+
+shapes = {"mu": (2,), "tau": (2,), "L": (2, 2), "beta": (10, 2)}
+supports = {"tau": constraints.positive, "L": constraints.corr_cholesky}
+varying = NamedPosterior(shapes, log_prior, log_likelihood, (group, x, y), supports)
+p = varying.named(nuts(varying).samples.flatten(0, 1))
+correlation = p["L"][:, 1, 0]
+print(f"correlation: {correlation.mean():.1f} ± {correlation.std():.1f}")
+print("spreads:", [f"{spread:.1f}" for spread in p["tau"].mean(0)])
+
+# %% tags=["hide-input"]
+sides = torch.linspace(0.3, 2.0, 35), torch.linspace(0.3, 2.0, 35)
+tau0, tau1, rho = torch.cartesian_prod(*sides, torch.linspace(-0.3, 0.99, 65)).T
+off = tau0 * tau1 * rho
+between = torch.stack([tau0**2, off, off, tau1**2], 1).view(-1, 2, 2)
+precision, pull, log_density = torch.eye(2) / 9, 0.0, (1 - rho**2).log()  # LKJ(2)
+log_density = log_density - (tau0**2 + tau1**2) / 8  # half-normal priors
+for j in range(10):  # given τ and ρ the least squares of a group are Gaussian
+    design = torch.stack([torch.ones(15), x[group == j]], 1)
+    squares = design.T @ design
+    best = torch.linalg.solve(squares, design.T @ y[group == j])
+    inverse = torch.linalg.inv(between + torch.linalg.inv(squares))
+    precision, pull = precision + inverse, pull + inverse @ best
+    log_density = log_density + (inverse.logdet() - best @ (inverse @ best).T) / 2
+mu = torch.linalg.solve(precision, pull)
+log_density = log_density + ((pull * mu).sum(1) - precision.logdet()) / 2
+weights = torch.softmax(log_density, 0)
+exact = weights @ torch.cat([mu, torch.stack([tau0, tau1, rho], 1)], 1)
+mine = torch.cat([p["mu"], p["tau"], correlation[:, None]], 1)
+check(
+    "correlated-slopes",
+    ((mine.mean(0) - exact) / mine.std(0)).abs().max(),
+    at_most(0.3),
+    because="a sum over a grid, the rest in closed form, and 1,000 samples",
+    says="Correlated slopes: means less exact ones, in standard deviations",
 )
 
 # %% [markdown]

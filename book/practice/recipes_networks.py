@@ -37,7 +37,8 @@ from torch.nn import functional
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.other_kernels import Cyclical
-from sgmc.posteriors import NetworkPosterior
+from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.predictions import function_space_rhat
 
 torch.manual_seed(0)
 images, classes = map(torch.tensor, mnist_data())
@@ -86,9 +87,12 @@ members = sample(train, posterior, start, 1).samples[0]
 
 
 def scores(p, y):
-    """Error, and log loss, of probabilities (examples, classes)."""
-    wrong = (p.argmax(-1) != y).float().mean()
-    return round(float(wrong), 3), round(float(functional.nll_loss(p.log(), y)), 3)
+    """Error, log loss and calibration error of probabilities (examples, classes)."""
+    sure, chosen = p.max(-1)
+    bins = (10 * sure).long().clamp(max=9)  # of the largest probability
+    gaps = torch.bincount(bins, sure - (chosen == y).float()).abs().sum() / len(y)
+    found = (chosen != y).float().mean(), functional.nll_loss(p.log(), y), gaps
+    return tuple(round(float(score), 3) for score in found)
 
 
 each = posterior.predict(members, x_test)  # (5, 1000, 10)
@@ -117,6 +121,7 @@ check("five-loss", gaps["digits", "log_loss"], kind="stored")
 check("five-errors-clothes", gaps["clothes", "error"], kind="stored")
 
 # %% [markdown]
+# `scores` has the share of errors, the log loss, and the *calibration error*: how far the largest probabilities are from the share that is right, in ten bins.
 # Any training loop, run five times with other seeds, does as well.
 # On MNIST five trainings of 12 epochs change the log loss of one of 60 by {c}`five-loss` (95 % interval).
 # On Fashion-MNIST 12 epochs are too few: the errors change by {c}`five-errors-clothes` points. If a member alone is much worse than your network, give each its full training.
@@ -192,7 +197,10 @@ check("scaled-less-five", family({"": (scaled_one, five)})[""], kind="stored")
 # ```
 #
 # A Gaussian around the trained weights makes a network less sure where the data say little.
-# Take the library of {cite:t}`daxberger2021`:
+# Take the library of {cite:t}`daxberger2021`.
+#
+# ````{admonition} The last layer, laplace-torch
+# :class: dropdown
 #
 # ```{code-block} python
 # :name: block-laplace-torch-last-layer
@@ -218,6 +226,7 @@ check("scaled-less-five", family({"": (scaled_one, five)})[""], kind="stored")
 # laplace.optimize_prior_precision()  # by the marginal likelihood
 # print(laplace(x[:3], link_approx="probit"))  # probabilities
 # ```
+# ````
 #
 # It fits the prior's precision after training, so `weight_decay` need not agree with it.
 # On MNIST the last layer's approximation changes the log loss of the network that it begins with by {c}`laplace-loss` (95 % interval, five seeds): at the edge of what these decide.
@@ -253,23 +262,25 @@ start = posterior.initial_position(8, torch.Generator().manual_seed(1))
 
 
 def predict(rate, epochs):
-    """Each chain's average prediction, (chains, examples, classes)."""
+    """Each sample's predictions, (samples, chains, examples, classes)."""
     kernel = SGHMC.from_learning_rate(rate, 0.1, num_steps=epoch)
     draws = sample(kernel, posterior, start, epochs, warm_up=epochs)
-    return torch.stack([posterior.predict(w, x_test) for w in draws.samples]).mean(0)
+    return torch.stack([posterior.predict(w, x_test) for w in draws.samples])
 
 
 def moved(p, q):
     """By how much the probability of the right class differs, and its error."""
     rows = torch.arange(len(y_test))
-    change = (q - p)[:, rows, y_test].mean(1)  # of each chain
+    change = (q.mean(0) - p.mean(0))[:, rows, y_test].mean(1)  # of each chain
     return float(change.mean()), float(change.std() / len(change) ** 0.5)
 
 
 whole, half, quarter = (predict(rate / k, 12 * k) for k in (1, 2, 4))
 print("half the rate:   {:.3f} ± {:.3f}".format(*moved(whole, half)))
 print("a quarter of it: {:.3f} ± {:.3f}".format(*moved(half, quarter)))
-print("average:", scores(half.mean(0), y_test))
+print("average:", scores(half.mean((0, 1)), y_test))
+r_hat = function_space_rhat(half[:, :, :100])  # of predictions of 100 images
+print(f"R̂ of predictions: median {r_hat.nanmedian():.2f}")
 
 # %% tags=["hide-input"]
 from booklib.scores.prediction import expected_calibration_error
@@ -290,7 +301,7 @@ check(
     because="−0.001 to 0.002 over four seeds",
 )
 for name, p, bound, because in (
-    ("sampled-live", whole, at_least(0.03), "0.057 to 0.062 over four seeds"),
+    ("sampled-live", whole.mean(0), at_least(0.03), "0.057 to 0.062 over four seeds"),
     ("trained-live", each, at_most(0.03), "0.010 to 0.014 over four seeds"),
 ):
     value = expected_calibration_error(p.mean(0), y_test)
@@ -469,6 +480,37 @@ print(f"{float(aleatoric.mean()):.2f} + {float(epistemic.mean()):.2f} nats")
 # %% [markdown]
 # *Numbers.* Give the network two outputs, a mean and a log standard deviation: the average variance is aleatoric, the variance of the means epistemic ({ref}`ten lines <my-varying-noise>`).
 # For one unknown noise let the second output be a bias alone.
+#
+# (prediction-interval)=
+# ## Prediction interval of a regression network
+#
+# ```{index} ! prediction interval, ! prediction intervals, ! interval too narrow, ! add the noise
+# ```
+#
+# Samples of a regression network are of its *mean*: their quantiles are an interval of the curve, too narrow for a new measurement. Add the noise, a random number for each sample and input:
+
+# %%
+sigma, t = 0.3, torch.linspace(-1, 1, 600)[:, None]  # yours
+seen = (3 * t[:, 0]).sin() + sigma * torch.randn(600)
+curve = torch.nn.Sequential(
+    torch.nn.Linear(1, 20), torch.nn.Tanh(), torch.nn.Linear(20, 1)
+)
+given = t[::3], seen[::3]
+regression = NetworkPosterior(
+    curve, *given, batch_size=50, likelihood=Gaussian(sigma**2)
+)
+start = regression.initial_position(4, torch.Generator().manual_seed(1))
+kernel = SGHMC.from_learning_rate(0.05 * sigma**2 / 200, 0.1, num_steps=20)
+weights = sample(kernel, regression, start, 100, warm_up=100).samples.flatten(0, 1)
+mean = regression.predict(weights, t[1::3])  # (samples, inputs)
+measured = mean + sigma * torch.randn(mean.shape)
+for name, values in {"mean": mean, "with the noise": measured}.items():
+    low, high = values.quantile(torch.tensor([0.05, 0.95]), 0)
+    inside = (low < seen[1::3]) & (seen[1::3] < high)
+    print(f"{name}: {inside.float().mean():.0%} of new measurements")
+
+# %% [markdown]
+# Where the noise is unknown each sample has its own, from the second output. An ensemble has none: take the variance of its residuals on held-out examples.
 
 # %% [markdown]
 # (how-many-to-keep)=

@@ -33,6 +33,7 @@ from booklib.page.figures import COLOURS, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
 from booklib.runs.results import RESULTS, read_result, who_ran
+import sgmc
 from sgmc.splittings import sghmc_chain
 
 use_style()
@@ -58,6 +59,9 @@ axes.set(xlabel="examples $N$", ylabel="seconds an effective sample")
 axes.legend()
 plt.show()
 print(who_ran(result))
+timed = result["provenance"]["versions"]["sgmc"]
+if timed != sgmc.__version__:
+    print(f"Version {timed} of sgmc was timed, which is older than this book's.")
 
 # %% tags=["hide-input"]
 stored = dict(kind="stored", digits=2)

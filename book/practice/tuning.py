@@ -129,7 +129,7 @@ check(
 #
 # ## How long it takes
 #
-# Count gradients of a minibatch, in each of twenty chains that run together. If the model fits, $\nu$ is about $N/n$, and $N/n$ gradients are a pass over the data:
+# Count gradients of a minibatch, in each of twenty chains that run together. If the model fits, $\nu$ is about $N/n$, and $N/n$ gradients are a pass over the data. The first row is the model above:
 
 # %% tags=["hide-input"]
 from collections import Counter
@@ -140,6 +140,8 @@ def tuned(N, n):
     numbers = torch.Generator().manual_seed(1)
     x = torch.randn(N, 5, generator=numbers, dtype=double)
     y = torch.bernoulli(x.sum(1).sigmoid(), generator=numbers)
+    if len(inputs) == N:
+        x, y = inputs, targets  # of the model above
     regression = LogisticRegression(x, y, prior_variance=10.0, batch_size=n)
     mode = find_mode(regression, torch.zeros(1, 5, dtype=double))
     seen, gradient = Counter(), regression.gradient_given

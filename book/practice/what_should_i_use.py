@@ -17,8 +17,10 @@
 #
 # Do you want a model's *parameters* or a network's *predictions*, and in which tool is your model already written?
 # Find your row.
+# *Take* names the method and, after the colon, the library; *lines to copy* links to them. *Price* is in time on one core, in trainings of your network, or in passes through it for a prediction.
+# *What we measured* is, for networks, the difference from one trained network with its 95 % interval: less is better, of areas more. The small numbers say of what data.
 #
-# | you have, and want | take | lines | on one core | measured |
+# | you have, and want | take | lines to copy | price | what we measured |
 # | --- | --- | --- | --- | --- |
 # | a model in **Stan, PyMC or NumPyro**, data in memory | its own NUTS | [NumPyro's and ours](#their-lines) | seconds to minutes | ours takes {c}`schools-ratio` times as long on eight schools, {c}`nuts-ratio` times a gradient of a larger regression ¹ |
 # | a model in **PyTorch or Pyro**, data in memory | NUTS, tuned by `adapt`: `sgmc` | {ref}`a density <my-log-density>`, {ref}`Pyro <my-pyro-program>` | {c}`thousand-hmc` s ² | exact up to Monte Carlo error |
@@ -37,7 +39,7 @@
 #
 # 1. Processor time against NumPyro's, compilation included, of four chains with 1,000 samples; the gradient by {doc}`/book/practice/step_cost`, where blackjax is faster than both.
 # 2. For 1,000 effective samples of four coefficients of a logistic regression with a million rows; HMC stands for NUTS. The two variances are of 10⁵ rows and fewer.
-# 3. MNIST, a network of 784–100–10 units, each number the difference from one network trained by SGD with momentum and a falling rate, with its 95 % interval: five seeds, temperature scaling and Fashion-MNIST three; scaling is compared with the same network unscaled. One training took less than half a minute.
+# 3. MNIST, a network of 784–100–10 units, trained by SGD with momentum and a falling rate: five seeds, temperature scaling and Fashion-MNIST three; scaling is compared with the same network unscaled. One training took less than half a minute.
 # 4. A network of scikit-learn. The guarantee is on average over calibration and new data, and of data alike.
 # 5. The area under the ROC curve for letters among digits, where chance has 0.5; the network of 3, three seeds. Letters are easy: the neighbours of the images themselves do as well.
 # 6. A network of 970 weights. A floor is the distance between the predictions of two halves of a long reference run ({doc}`/book/studies/fidelity`).

@@ -50,8 +50,7 @@ import warnings
 import torch
 
 import sgmc
-from sgmc import NUTS, SGHMC, NamedPosterior, tune
-from sgmc.kernels import HMC
+from sgmc import HMC, NUTS, SGHMC, NamedPosterior, tune
 from sgmc.posteriors import LinearRegression
 from sgmc.tuning import adapt, find_mode
 
@@ -90,8 +89,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # * *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
 #   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. A ratio in the hundreds: the learning rate was not divided by $N$.
-# * *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or `noise_estimate=OnlineNoise()` with more friction.
-# * *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer.
+# * *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or more friction with `noise_estimate=OnlineNoise()` (`from sgmc.noise import OnlineNoise`).
+# * *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer (`from sgmc.tuning import half_step`, `half_step(kernel, regression, begin, 100).verdict`).
 
 # %%
 wide = run(SGHMC(step_size=0.01, friction=50.0), regression, start, 200, warm_up=100)
@@ -119,7 +118,7 @@ check("tuned-width", width(right), near(1.0, 0.1))
 #   Or they are samples of one moment: without `thinning`, neighbours are one step apart.
 #   Or they never left the optimiser's solution.
 # * *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains apart.
-# * *Check.* Predictions must differ within a chain as much as between chains: {func}`~sgmc.predictions.function_space_rhat` near 1.
+# * *Check.* Predictions must differ within a chain as much as between chains: `function_space_rhat(predictions)` is near 1 (`from sgmc.predictions import function_space_rhat`).
 
 # %%
 exact_gradients = LinearRegression(x, y)  # batch_size=None: all the data
@@ -140,13 +139,14 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # (too-narrow)=
 # ## The samples are too narrow
 #
-# ```{index} ! samples too narrow, ! too certain
+# ```{index} ! samples too narrow, ! too certain, ! prediction interval too narrow
 # ```
 #
 # * *Why.* A short run that started at a mode has not spread yet.
 #   Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
-# * *The line.* More samples or a longer `warm_up`; with `Passes()` leave `noise_estimate` at 0, or take `Fresh()` (both in `sgmc.minibatches`).
+# * *The line.* More samples or a longer `warm_up`; with `minibatches=Passes()` of the posterior leave `noise_estimate` at 0, or take `minibatches=Fresh()` (`from sgmc.minibatches import Fresh, Passes`).
 # * *Check.* Chains that start wider than the posterior must meet.
+# * *An interval holds too few measurements.* Samples of a regression's mean lack the noise: {ref}`add it <prediction-interval>`.
 #
 # (chains-disagree)=
 # ## R̂ (R-hat) is too high, chains disagree, or the effective sample size is small
@@ -156,7 +156,7 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 #
 # * *Why.* The run is short, some directions are far longer than others, or there are several modes, as in a bimodal posterior, and each chain is stuck in one.
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
-# * *The line.* Run longer; standardise the columns of the data; for a network look at `function_space_rhat(predictions)`. Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
+# * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
 # * *Check.* R̂ of what you report is at most 1.01, where all chains together are one per cent wider than each, and it has 400 effective samples. `sample` warns from 1.1 on: short runs reach less by chance.
 #
 # (bad-error)=
@@ -211,7 +211,7 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # ## Samples outside of the support
 #
 # * *Why.* A scale is sampled as it is, and nothing holds a chain at the border; or a Cholesky factorisation fails, which NUTS counts as a rejection.
-# * *The line.* `NamedPosterior(..., supports={"scale": constraints.positive})` samples its logarithm; `jitter * torch.eye(n)` for a covariance.
+# * *The line.* `NamedPosterior(..., supports={"scale": constraints.positive})` samples its logarithm (`from torch.distributions import constraints`); `jitter * torch.eye(n)` for a covariance.
 # * *Check.* The warning is gone.
 #
 # (never-moves)=
@@ -270,7 +270,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```
 #
 # * *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
-# * *The line.* Half the rate with twice the steps, until the next half no longer moves the predictions; then temperature scaling on held-out examples; then a lower `temperature`.
+# * *The line.* Half the rate with twice the steps, until the next half no longer moves the predictions; then {ref}`temperature scaling <temperature-scaling>` on held-out examples; then a lower `temperature`.
 # * *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
 #
 # (which-prior)=
@@ -278,7 +278,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 #
 # * *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
 #   Some programs call its variance or precision *alpha*. It counts once, beside the sum of the log likelihoods.
-# * *The line.* `prior_variance={"0.weight": 2 / fan_in, ...}`, or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
+# * *The line.* `NetworkPosterior(..., prior_variance={"0.weight": 2 / fan_in})` (`from sgmc import NetworkPosterior`), or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
 # * *Check.* Predictions of weights from the prior look like functions that you believe.
 #
 # (sum-or-mean)=
@@ -320,7 +320,7 @@ summed = NamedPosterior({"slope": (3,)}, log_prior, log_likelihood, (x, y))
 # ```
 #
 # * *Why.* Memory holds chains × samples × weights numbers, and each chain its own minibatch.
-# * *The line.* Thin while it runs (`thinning=50`), keep predictions in place of weights (`collect`), take fewer chains or a smaller `batch_size`, freeze layers by `requires_grad_(False)`, and put data on disk (`to_disk`, `from_disk`). A full noise estimate becomes `OnlineNoise("diagonal")`.
+# * *The line.* Thin while it runs (`thinning=50`), keep predictions in place of weights (`collect`), take fewer chains or a smaller `batch_size`, freeze layers by `module.requires_grad_(False)`, and put data on disk ({ref}`lines <my-data-on-disk>`). A full noise estimate becomes `OnlineNoise("diagonal")` (`from sgmc.noise import OnlineNoise`).
 # * *Check.* `draws.samples.numel()`.
 
 # %%
@@ -345,7 +345,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 #
 # * *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run in turn: right, but slow.
 # * *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
-#   Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `nn.GroupNorm` has none.
+#   Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `torch.nn.GroupNorm` has none.
 #   {doc}`/book/practice/my_data` has other layers.
 #
 # (dtype)=
@@ -373,15 +373,15 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # ```
 #
 # * *Why.* ArviZ needs the log-likelihood of each example; a potential written as one energy has none, and samples of another temperature are not the posterior's.
-# * *The line.* `draws.to_arviz(posterior=posterior)` with a posterior that knows its examples; in Pyro `plate("data", N, subsample_size=n)`; a `Likelihood` says its `log_constant`.
-# * *Check.* `arviz.loo(...)` reports no Pareto $k$ above 0.7.
+# * *The line.* `draws.to_arviz(posterior=posterior)` with a posterior that knows its examples; in Pyro `pyro.plate("data", N, subsample_size=n)` (`import pyro`); a `Likelihood` says its `log_constant`.
+# * *Check.* `arviz.loo(draws.to_arviz(posterior=posterior))` (`import arviz`) reports no Pareto $k$ above 0.7.
 #
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
 #
 # Ctrl-C ends a run after its present step and returns the samples so far. SIGTERM, which a batch system sends at its limit, ends the process: what no checkpoint has is lost.
 # `tune` and a second Ctrl-C raise KeyboardInterrupt.
-# With `checkpoint=Checkpoint("run.pt")` the same call goes on later, to the samples of an uninterrupted run.
+# With `checkpoint=Checkpoint("run.pt")` (`from sgmc.checkpoints import Checkpoint`) the same call goes on later, to the samples of an uninterrupted run.
 #
 # (resuming)=
 # ## A checkpoint does not resume

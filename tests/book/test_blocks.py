@@ -8,6 +8,7 @@ PAGES once its visible cells import nothing else.
 Blocks of other libraries are run by make blocks; here each has a stored result.
 """
 
+import ast
 import os
 import re
 import subprocess
@@ -85,6 +86,46 @@ def test_the_visible_cells_of_a_page_run_from_the_wheel(page, run_alone):
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_runs_from_the_wheel(name, run_alone):
     assert run_alone(BLOCKS[name]), "nothing is printed"
+
+
+SYMPTOMS = (book.ROOT / "book" / "practice" / "when_it_goes_wrong.py").read_text()
+YOURS = {"draws", "module", "posterior", "start"}  # what a reader has who copies a line
+
+
+def bound(code):
+    """Names that a piece of code imports, defines or assigns."""
+    nodes = list(ast.walk(ast.parse(code)))
+    kinds = ast.Import | ast.ImportFrom
+    imports = [name for node in nodes if isinstance(node, kinds) for name in node.names]
+    functions = [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+    stored = [
+        n.id for n in nodes if isinstance(n, ast.Name) and type(n.ctx) is ast.Store
+    ]
+    return {name.asname or name.name for name in imports} | {*functions, *stored}
+
+
+def called(code):
+    """Names that a line calls, or calls something of; none if it is no code."""
+    try:
+        nodes = ast.walk(ast.parse(code))
+    except SyntaxError:
+        return set()
+    calls = [ast.unparse(n.func) for n in nodes if isinstance(n, ast.Call)]
+    return {re.match(r"\w*", name)[0] for name in calls} - {""}
+
+
+def test_the_line_of_a_remedy_has_its_names():
+    """They are imported in its section, or in the page's first cell."""
+    first, *sections = re.split(r"^# \([\w-]+\)=$", SYMPTOMS, flags=re.M)
+    script = lambda text: re.sub(r"^#.*$", "", text, flags=re.M)
+    assert len(sections) > 20
+    for section in sections:
+        lines = re.sub(r"\* \*Why.\*.*(\n#   .*)*", "", section)
+        lines = re.findall(r"`+([^`]+)`+", lines)
+        imports = [line for line in lines if re.match("from |import ", line)]
+        known = bound("\n".join([script(first), script(section), *imports])) | YOURS
+        missing = {name for line in lines for name in called(line)} - known
+        assert not missing, f"{missing} in {section.strip()[:60]}"
 
 
 def test_each_block_of_another_library_ran_as_it_stands():
