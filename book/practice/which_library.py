@@ -26,14 +26,14 @@
 #
 # | library, version | ships | use | avoid | change |
 # | --- | --- | --- | --- | --- |
-# | **jax-sgmc 0.1.5** | SGLD, SGHMC, OBABO, AMAGOLD, SGGMC, replica exchange | `sgld`, `obabo` | `re_sgld`, `sggmc`; `sghmc` at friction other than 1 | temperature: that of the potential; last step size below the first; chains by a `key` for `solver`'s init, not through `alias`; JAX 0.4.23 |
-# | **SGMCMCJax 0.2.13** | SGLD, SGHMC, BAOAB, thermostats | `sgld`, `sgldCV`, `sgnht` | `baoab` and `badodab`, which never move; `psgld` and `sgldAdam` from a mode with exact gradients; `sghmc` on uneven curvature | JAX 0.4.23 |
+# | **jax-sgmc 0.1.5** | SGLD, SGHMC, OBABO, AMAGOLD, SGGMC, replica exchange | `sgld`, `obabo`, `amagold` | `re_sgld`, `sggmc`; `sghmc` at friction other than 1 | temperature: that of the potential; last step size below the first; chains by a `key` for `solver`'s init, not through `alias`; JAX 0.4.23 |
+# | **SGMCMCJax 0.2.13** | SGLD, SGHMC, BAOAB, thermostats | `sgld`, `sgldCV`, `sgld_SVRG`, `sgnht` | `baoab` and `badodab`, which never move; `psgld` and `sgldAdam` from a mode with exact gradients; `sghmc` on uneven curvature | JAX 0.4.23 |
 # | **devinterp 2.0.1** | SGLD, RMSprop, thermostats | `SGMCMC.sgld` | `SGMCMC.sgnht`, which has no thermostat | |
 # | **aws-fortuna 0.2.0**, archived | SGHMC, cyclical SGLD | `sghmc` | `momentum_resample_steps` | `momentum_decay=0.9`; a new `FitConfig` for each fit |
 # | **tensorflow-probability 0.25.0**, read and run on 26 November, not by these tests | SGLD, VariationalSGD | SGLD | `VariationalSGD` | a learning rate that ends above 0 |
 # | **blackjax 1.7.1** | SGLD, SGHMC, SGNHT, CSGLD | `sgld` | `csgld` but with `zeta=0`; `sghmc`, `sgnht` on uneven curvature | `sghmc`: leave `temperature` at 1, divide the log density |
 # | **torch-uncertainty 0.13.0** | SGLD, SGHMC | either | the defaults: $T = 10^{-4}$ | `noise_factor=1` for a sum of losses; `burn_in_steps` times the number of tensors |
-# | **posteriors 0.1.3** | SGLD, SGHMC, BAOA, SGNHT, SGLRW | `baoa`, `sgld` | `sghmc`, `sgnht` on uneven curvature | `inplace=False`; `beta` of `sgld`: $V/T^2$ |
+# | **posteriors 0.1.3** | SGLD, SGHMC, BAOA, SGNHT, SGLRW | `baoa`, `sgld`, `sglrw` | `sghmc`, `sgnht` on uneven curvature | `inplace=False`; `beta` of `sgld`: $V/T^2$ |
 # | **numpyro 0.22.0** | HMCECS | with `taylor_proxy` | without a proxy | degree 1 or 2 |
 # | **bayestorch 0.0.3** | SGLD, SGHMC | `SGLD` | | `SGHMC`: `momentum_decay` well above ½`lr`² |
 # | **torch-sgld 0.1.0** | SGLD with momentum | either | its schedulers, with PyTorch 2.15 | `momentum=0.1` for PyTorch's 0.9 |
