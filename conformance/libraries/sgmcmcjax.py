@@ -193,6 +193,11 @@ class Diffusion(Badodab):
     """The diffusion alone, as its guide composes it: two updates a step."""
 
     name = "diffusions.badodab"
+    blank = Badodab.blank | dict.fromkeys(
+        ("exact gradient", "uneven curvature"),
+        "one friction of thousands of coordinates, which nothing divides by D, runs "
+        "away by the guide's formula, too: a report of its own",
+    )
     diffusion = staticmethod(lambda s: diffusions.badodab(s.step))
 
     def init(self, theta, seed, setting):
