@@ -389,9 +389,11 @@ def heavy_tails(p, x, y):
 other = NamedPosterior(*model[:2], heavy_tails, (x, y), supports)
 runs = {"normal": (draws, posterior), "heavy tails": (nuts(other, start), other)}
 data_of = {name: run.to_arviz(posterior=of) for name, (run, of) in runs.items()}
-print(arviz.compare(data_of)["rank"].to_dict())
+print(arviz.compare(data_of)[["rank", "elpd_diff", "dse"]].round(0))
 
 # %% [markdown]
+# The best model comes first. `elpd_diff` is by how many nats, summed over the examples, another would predict new data worse, whatever its sign, and `dse` is the standard error of this difference: below 4, or below twice its `dse`, it decides nothing.
+#
 # ## New data arrive
 #
 # Sample again with all the data, from where the chains are: that takes a short warm-up.
