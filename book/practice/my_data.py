@@ -9,7 +9,7 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 46 minutes · Running: about 30 seconds
+# Level: first course · Reading: about 50 minutes · Running: about 30 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours. *Augmented images* has the images of *Segmentation*, and *Pretrained weights* those of *Augmented images*.

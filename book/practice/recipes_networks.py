@@ -76,7 +76,6 @@ warnings.filterwarnings("ignore", message=known)
 # Train the same network from five starts, and average the *probabilities*.
 # At temperature 0 SGHMC is SGD with momentum, here 0.9, and one `Cyclical` cycle lets its rate fall to zero; the five train side by side, as chains.
 # A learning rate of 0.2 for the *mean* cross-entropy is $0.2/N$ here, because the energy is a sum; one for `mse_loss` is multiplied by $2\sigma^2$, twice the noise variance, as well.
-# Where an example has many targets, such as pixels, divide by their number, too.
 
 # %%
 rate, epoch = 0.2 / len(x), len(x) // 100
@@ -228,7 +227,6 @@ check("scaled-less-five", family({"": (scaled_one, five)})[""], kind="stored")
 # ```
 # ````
 #
-# It fits the prior's precision after training, so `weight_decay` need not agree with it.
 # On MNIST the last layer's approximation changes the log loss of the network that it begins with by {c}`laplace-loss` (95 % interval, five seeds): at the edge of what these decide.
 
 # %% tags=["hide-input"]
@@ -316,13 +314,12 @@ for name, p, bound, because in (
 # %% [markdown]
 # At 0.2/N the check sees an error: half the rate raises the probability of the right class by {c}`half-moves`.
 # Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here, and report three standard errors as what the check could not see.
-# At 0.2/N eight chains saw the error in three of four seeds; more make the check sharper.
+# More chains make the check sharper.
 # Do not compare with the difference between *chains*, which stay near different modes: it hides an error of the rate.
 # `sample` warns that the chains do not agree, and after so few epochs that samples are too narrow: weights that the data leave free are slower than predictions.
-# R̂ of *predictions* is the one to look at. At {c}`r-hat` they still depend on the chain: average over all chains, and add chains rather than samples.
+# R̂ of *predictions* is the one to look at: at {c}`r-hat` they depend on the chain, so average over all, and add chains.
 #
 # The average of the samples is underconfident: its calibration error is {c}`sampled-live` at 0.2/N, and the ensemble's {c}`trained-live`.
-# Part of that is the rate, the rest the posterior itself, under this prior and from 3,500 images.
 # If you act on the probabilities and do not need the posterior, stay with the ensemble, `temperature=0.0`.
 #
 # ## Cyclical SGHMC
@@ -414,8 +411,7 @@ check("spread-logits", largest_spread("max_logit", "energy"), digits=1, kind="st
 # Look at the hidden units first. With *one* trained network the distance to the tenth neighbour has a larger area than the entropy of five, by {c}`near-letters` for letters and {c}`near-clothes` for clothes.
 # The largest logit and the energy do worst, because strange inputs have large logits here; the energy changes the area of the entropy for letters by {c}`energy-letters`.
 # Bayes by Backprop pays for its area with errors and log loss ({doc}`/book/studies/neighbours_on_networks`).
-# But neighbours among the images themselves, without any network, have {c}`pixels` for letters: these strange inputs are easy, and the table shows what logits lose.
-# It is one small network: make the table for yours.
+# But neighbours among the images themselves, without any network, have {c}`pixels` for letters: these strange inputs are easy. Make the table for your network.
 
 # %%
 torch.nn.utils.vector_to_parameters(members[0], network.parameters())
@@ -462,7 +458,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # ```{index} ! pretrained weights, ! fine-tuning, ! freezing layers, ! frozen layers, ! LoRA, ! prior mean
 # ```
 #
-# *Frozen.* Parameters with `requires_grad_(False)` are not sampled; for LoRA freeze all but the adapters (not run here). A frozen backbone is fastest computed once: give its outputs as inputs. With `torch.no_grad()` in `forward` instead, a run stops at weights that no gradient reaches.
+# *Frozen.* Parameters with `requires_grad_(False)` are not sampled; for LoRA freeze all but the adapters (not run here). A frozen backbone is fastest computed once: give its outputs as inputs.
 #
 # (start-at-trained)=
 # *As the start.* `torch.nn.utils.parameters_to_vector(network.parameters()).expand(4, -1)` starts four chains at the trained weights, if none are frozen.
@@ -494,7 +490,7 @@ print(f"{float(aleatoric.mean()):.2f} + {float(epistemic.mean()):.2f} nats")
 # ```{index} ! prediction interval, ! prediction intervals, ! interval too narrow, ! add the noise
 # ```
 #
-# Samples of a regression network are of its *mean*: their quantiles are an interval of the curve, too narrow for a new measurement. Add the noise, a random number for each sample and input; here are the intervals for 90 %:
+# Samples of a regression network are of its *mean*: their quantiles are an interval of the curve, too narrow for a new measurement. Add the noise, a random number for each sample and input; here 90 % intervals:
 
 # %%
 sigma, t = 0.3, torch.linspace(-1, 1, 600)[:, None]  # yours
@@ -534,7 +530,6 @@ check(
 #
 # Thin evenly, and keep twice as many networks as the chain has effective ones: that adds {c}`thin` % to the variance of the average, if correlations fall geometrically, and keeping more only costs memory and time.
 # On MNIST the last twenty of 300 networks predict {c}`few-last` times as far from the average of all as five evenly spaced ones do.
-# A second chain helps more than a finer choice.
 
 # %% tags=["hide-input"]
 few = read_result(RESULTS / "few.json")["runs"]
@@ -552,4 +547,4 @@ check("few-last", in_a_row, digits=2, kind="stored")
 # %% [markdown]
 # Samples take 4 bytes × samples × chains × weights. If only predictions at known inputs are wanted, keep those: `sample(..., collect=lambda w: posterior.predict(w, x_test))`.
 # A step's memory is that of one training step times the number of chains: run fewer chains at once, with other seeds, or a smaller `batch_size`. `Checkpoint` saves and resumes ({ref}`save-samples-and-go-on`).
-# A run is on the device of its start: for a GPU move module, data and generator there ({doc}`/book/practice/my_data`).
+# For a GPU see {doc}`/book/practice/my_data`.
