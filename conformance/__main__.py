@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from booklib.runs.results import RESULTS, circumstances, read_result, write_result
+from conformance import turns
 from conformance.patched import try_patch
-from conformance.turns import TURNS, run_speed
 
 FOLDER = Path(__file__).parent
 # of each file of adapters, the library's name on the index, and its environment
@@ -42,8 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     speed = commands.add_parser(
         "speed", help="time the libraries in turns, and store the result"
     )
-    speed.add_argument("--turns", type=int, default=TURNS)
-    speed.add_argument("--rows", nargs="+", default=[], help="some; nothing is stored")
+    speed.add_argument("--turns", type=int, default=turns.TURNS)
+    speed.add_argument("--rows", nargs="+", default=[], help="some, stored anew")
+    speed.add_argument("--workers", nargs="+", default=[], choices=turns.WORKERS)
     patches = commands.add_parser("patches", help="try the patches of released files")
     for command in (run, speed, patches):
         command.add_argument(
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         return show_list()
     make = lambda name: interpreter_of(name, given.environments / name, given.python)
     if given.command == "speed":
-        run_speed(make, given.turns, given.rows)
+        turns.run_speed(make, given.turns, given.rows, given.workers)
         return 0
     if given.command == "patches":
         for patch in sorted((FOLDER / "patches").glob("*.patch")):

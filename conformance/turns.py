@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from booklib.runs.results import RESULTS, circumstances, write_result
+import arviz
+import numpy as np
+
+from booklib.runs.results import RESULTS, circumstances, read_result, write_result
 
 ROOT = Path(__file__).resolve().parents[1]
 TURNS, FEW, SLOW = 7, 3, 4.0  # few turns of a row that has one of so many seconds
@@ -47,7 +50,10 @@ class Worker:
         """Take a turn of a row: its steps, and their seconds of the processor."""
         asked = json.dumps([row["entry"], row["row"]])
         print(asked, file=self.process.stdin, flush=True)
-        return self._read()
+        found = self._read()
+        if (draws := np.asarray(found["steps"])).ndim:
+            found["steps"] = float(arviz.ess(arviz.convert_to_dataset(draws)).x.min())
+        return found
 
 
 def in_turns(workers: list[Worker], turns: int, rows: list[str]) -> list[dict]:
@@ -84,11 +90,12 @@ def in_turns(workers: list[Worker], turns: int, rows: list[str]) -> list[dict]:
 
 
 def run_speed(
-    interpreter: Callable[[str], Path], turns: int, rows: list[str]
+    interpreter: Callable[[str], Path], turns: int, rows: list[str], names: list[str]
 ) -> list[dict]:
-    """Time all libraries; store the result if it has all rows."""
+    """Time all libraries, or those named; some rows take the place of stored ones."""
     load, start, workers = [os.getloadavg()], time.monotonic(), {}
-    for name, environment in WORKERS.items():
+    for name in names or WORKERS:
+        environment = WORKERS[name]
         # -P: a worker has the name of its library
         command = [str(interpreter(environment)), "-P", "-m"]
         workers[name] = Worker([*command, MODULE + name])
@@ -99,7 +106,10 @@ def run_speed(
     for row in found:
         cost = row["microseconds_a_step"]
         print(f"{row['row']:26} {row['entry']:23} {cost['median']:10,.2f} µs a step")
-    origin = {"command": "python -m conformance speed", **circumstances()}
+    some = [f'"{x}"' for x in rows] and ["--rows", *(f'"{x}"' for x in rows)]
+    some += names and ["--workers", *names]
+    command = " ".join(["python -m conformance speed", *some])
+    origin = {"command": command, **circumstances()}
     origin |= {"seconds": round(time.monotonic() - start, 1)}
     origin |= {"load_average": [round(x[0], 2) for x in (*load, os.getloadavg())]}
     about = {
@@ -108,7 +118,11 @@ def run_speed(
     }
     settings = {"turns": turns, "environment": ALONE | {"PYTHONPATH": "."}}
     result = {"provenance": origin, "settings": settings, "workers": about}
-    if not rows:
-        target = RESULTS / "speed_of_libraries.json"
-        write_result(target, result | {"rows": found})
+    target = RESULTS / "speed_of_libraries.json"
+    if rows or names:
+        result = read_result(target)
+        new = {(row["row"], row["entry"]) for row in found}
+        old = [x for x in result["rows"] if (x["row"], x["entry"]) not in new]
+        found = old + [row | {"about": about, "provenance": origin} for row in found]
+    write_result(target, result | {"rows": found})
     return found

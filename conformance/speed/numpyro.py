@@ -1,5 +1,7 @@
 """numpyro: NUTS; it has no stochastic gradients of this kind."""
 
+import jax.numpy as jnp
+import numpy as np
 import numpyro
 from jax import random
 from numpyro import distributions
@@ -30,7 +32,25 @@ def nuts():
     return run
 
 
+def program(write):
+    """Warm up and draw from a program, in four chains."""
+    model = write(numpyro, distributions, jnp.exp, jnp.log, jnp.asarray)
+    settings = {"num_warmup": shared.HALF, "num_samples": shared.HALF}
+    settings |= {"num_chains": shared.CHAINS, "chain_method": "sequential"}
+    mcmc = MCMC(NUTS(model), progress_bar=False, **settings)
+
+    def run():
+        mcmc.run(random.PRNGKey(next(in_jax.SEEDS)))
+        draws = mcmc.get_samples(group_by_chain=True).values()
+        each = [np.asarray(x).reshape(shared.CHAINS, shared.HALF, -1) for x in draws]
+        return np.concatenate(each, -1)
+
+    return run
+
+
 if __name__ == "__main__":
     rows = {("numpyro", shared.NUTS): ("NUTS", nuts())}
+    for row, write in shared.PROGRAMS.items():
+        rows["numpyro", row] = "NUTS", program(write)
     missing = "it ships no sampler of fresh minibatches; HMCECS corrects for them"
     shared.serve(rows, "numpyro", "jax", "jaxlib", missing=missing)

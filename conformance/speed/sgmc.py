@@ -3,16 +3,19 @@
 import itertools
 import warnings
 
+import pyro
 import torch
+from pyro import distributions
 from torch import nn
 from torch.nn import functional
 
 from conformance.speed import shared
 from sgmc import sample
-from sgmc.compiled import CompiledSGHMC
+from sgmc.compiled import CompiledPotential, CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC, SGLD
 from sgmc.minibatches import Fresh
 from sgmc.models import Posterior
+from sgmc.models.pyro_model import PyroPosterior
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.targets import DoubleWell, NoisyGradient
 from sgmc.tuning import adapt
@@ -53,6 +56,24 @@ def nuts(inputs, targets):
     return run
 
 
+def program(write):
+    """Adapt and draw from a compiled program, in four chains."""
+    cast = lambda x, dtype=torch.float32: torch.as_tensor(x).to(dtype)
+    model = write(pyro, distributions, torch.exp, torch.log, cast)
+    posterior = PyroPosterior(model)
+    compiled = CompiledPotential(posterior)
+
+    def run():
+        given = {"seed": next(SEEDS), "progress": False}
+        generator = torch.Generator().manual_seed(given["seed"])
+        start = posterior.initial_position(shared.CHAINS, generator)
+        made, start = adapt(NUTS(1.0), compiled, start, shared.HALF, **given)
+        draws = sample(made, compiled, start, shared.HALF, **given)
+        return draws.samples.transpose(0, 1).numpy()
+
+    return run
+
+
 def main():
     """Serve its rows."""
     torch.set_num_threads(1)
@@ -86,6 +107,8 @@ def main():
         given = shared.NETWORK, posterior, start, steps
         rows[name, row] = law, turn(SGHMC, *given)
     rows[name, shared.NUTS] = "NUTS", nuts(*data)
+    for row, write in shared.PROGRAMS.items():
+        rows["sgmc, compiled", row] = "NUTS", program(write)
     missing = "it compiles SGHMC alone, and pays where a step is short"
     shared.serve(rows, "torch", missing=missing)
 

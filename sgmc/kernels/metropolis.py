@@ -34,8 +34,7 @@ def accept(
     """
     proposed_energy = torch.where(proposed_energy.isfinite(), proposed_energy, math.inf)
     probability = torch.exp((energy - proposed_energy).clamp(max=0)).nan_to_num(nan=0.0)
-    uniform = uniform_like(energy, generator)
-    return uniform < probability, probability
+    return uniform_like(energy, generator) < probability, probability
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:

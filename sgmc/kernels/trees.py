@@ -117,8 +117,6 @@ def grow_tree(
         end, new, new_weight, span, growing = grow_branch(
             near, forward, inverse_mass, size, growing, *settings
         )
-        if not growing.any():
-            break
         depth += growing
         log_uniform = uniforms[doubling].log()
         moves = growing & (log_uniform < new_weight - log_weight)
@@ -238,9 +236,8 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
 
-    position, momentum, log_weight = map(pick, one[:3], other[:3])
     known = tuple(map(pick, one.known, other.known))
-    return Point(position, momentum, log_weight, known)
+    return Point(*map(pick, one[:3], other[:3]), known)
 
 
 def check_energy(energy: Tensor) -> None:

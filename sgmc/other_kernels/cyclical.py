@@ -151,8 +151,7 @@ class Cyclical(Kernel[CyclicalState]):
 
     def init(self, potential, position, generator) -> CyclicalState:
         """Start at positions ``(chains, dim)``, at the beginning of a cycle."""
-        inner = self._kernel_of(0).init(potential, position, generator)
-        return CyclicalState(inner, 0)
+        return CyclicalState(self._kernel_of(0).init(potential, position, generator), 0)
 
     def step(self, potential, state, generator) -> tuple[CyclicalState, CyclicalInfo]:
         """Take all steps up to the next draw, in every chain."""

@@ -123,10 +123,8 @@ def adapt(
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
         raise _unsuitable(kernel, "step_size and mass to adapt")
     run = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
-    words: Any = dict(
-        title="warm-up", kept="the kernel is tuned by what was seen so far"
-    )
-    drive(run, num_steps, progress=progress, **words)
+    kept = "the kernel is tuned by what was seen so far"
+    drive(run, num_steps, title="warm-up", kept=kept, progress=progress)
     # These chains have not moved since the last window, long enough ago for that to be
     # certain.
     stuck = ~run.moments.moved() & (run.done >= run.last + 10)
@@ -167,8 +165,7 @@ class _WarmUp:
         self.last, self.lead = self.ends[-1], self.num_steps // 2
         self.moments = _Moments(self.start)
         # Positions still move with this step size.
-        smallest = torch.finfo(self.start.dtype).eps ** 0.75
-        able = self.one_step()(smallest) > 0.5
+        able = self.one_step()(torch.finfo(self.start.dtype).eps ** 0.75) > 0.5
         self.able = able if able.any() else ~able
         self.recent = torch.zeros_like(self.start[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
@@ -292,17 +289,16 @@ def _one_step_acceptance(
 
 
 def _reasonable_step_size(
-    acceptance: Callable[[float], Tensor], start: float = 1.0
+    acceptance: Callable[[float], Tensor], step_size: float = 1.0
 ) -> float:
     """Double or halve ε until the acceptance of one leapfrog step crosses ½ (Hoffman
     and Gelman, 2014, Algorithm 4).
 
     Example:
-        >>> _reasonable_step_size(lambda step_size: math.exp(-step_size), start=4.0)
+        >>> _reasonable_step_size(lambda step_size: math.exp(-step_size), 4.0)
         0.5
     """
-    step_size = start
-    factor = 2.0 if acceptance(start) > 0.5 else 0.5
+    factor = 2.0 if acceptance(step_size) > 0.5 else 0.5
     while (acceptance(step_size * factor) > 0.5) == (factor > 1):
         step_size *= factor
         if not STEP_SIZES[0] < step_size < STEP_SIZES[1]:
