@@ -125,8 +125,7 @@ class Potential:
         a run; by default the step is random, so that every call draws another
         minibatch.
         """
-        minibatch = self._minibatch(position, generator, step)
-        return self.gradient_given(position, minibatch)
+        return self.gradient_given(position, self._minibatch(position, generator, step))
 
     def gradient_and_noise_variance(
         self,

@@ -214,9 +214,8 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     momenta = old.first, new.last, old.first, new.first, old.last, new.last
     ends = torch.stack(momenta, 1)
     # A number does not change the sign.
-    velocities = ends if inverse_mass.number else inverse_mass @ ends
-    not_turning = (sums * velocities).sum(-1).amin(-1) > 0
-    return Span(old.first, new.last, total), not_turning
+    sums *= ends if inverse_mass.number else inverse_mass @ ends
+    return Span(old.first, new.last, total), sums.sum(-1).amin(-1) > 0
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_FILES, MOST_MODULES = 30, 23
 # Lines of code: of what a sampler is, of the loop and what checks a run before and
 # after it, and of the package. What they should be is 1,900, 1,050 and 5,700.
-MOST_OF_SAMPLERS, MOST_OF_DOOR, MOST_OF_ALL = 1_900, 1_304, 5_914
+MOST_OF_SAMPLERS, MOST_OF_DOOR, MOST_OF_ALL = 1_900, 1_304, 5_909
 WORK = """
 import sys
 import torch
