@@ -9,7 +9,7 @@
 # # Letters
 #
 # ```{div} page-head
-# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 18 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! out-of-distribution detection, disagreement, ROC curve, notMNIST

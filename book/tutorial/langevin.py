@@ -9,7 +9,7 @@
 # # Noise on purpose: Langevin dynamics
 #
 # ```{div} page-head
-# Page 6 of 12 · 36 minutes to read, 10 to play · Running: about 7 seconds
+# Page 6 of 12 · 37 minutes to read, 10 to play · Running: about 7 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
