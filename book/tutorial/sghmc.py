@@ -9,7 +9,7 @@
 # # Friction: stochastic-gradient HMC
 #
 # ```{div} page-head
-# Page 8 of 12 · 54 minutes to read, 15 to play · Running: about 6 seconds
+# Page 8 of 12 · 53 minutes to read, 15 to play · Running: about 6 seconds
 #
 # Run it: `make lab` opens this page as a notebook; the visible cells alone, copied, give its result.
 # ```
