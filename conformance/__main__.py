@@ -1,5 +1,5 @@
 """The command line of the conformance suite: ``python -m conformance list``, ``run
-NAME``, ``patches`` and ``speed``.
+NAME``, ``patches``, ``reports`` and ``speed``.
 """
 
 import argparse
@@ -8,10 +8,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from booklib.runs.results import RESULTS, circumstances, read_result, write_result
 from conformance import turns
+from conformance.blocks import blocks_of, try_report
 from conformance.patched import try_patch
 
 FOLDER = Path(__file__).parent
@@ -22,14 +24,21 @@ LIBRARIES = {
     "blackjax": ("blackjax", "jax"),
     "devinterp": ("devinterp", "torch"),
     "jax_sgmc": ("jax-sgmc", "old_jax"),
+    "langevin_sampling": ("langevin-sampling", "torch"),
     "lightning_uq_box": ("lightning-uq-box", "torch"),
+    "mxnet": ("mxnet", "old_numpy"),
     "numpyro": ("numpyro", "jax"),
     "posteriors": ("posteriors", "torch"),
+    "pybnn": ("pybnn", "torch"),
+    "sghmc": ("sghmc", "old_numpy"),
     "sgmc": ("sgmc", "sgmc"),
     "sgmcmcjax": ("SGMCMCJax", "old_jax"),
     "torch_sgld": ("torch-sgld", "torch"),
     "torch_uncertainty": ("torch-uncertainty", "torch"),
+    "uqdeepnn": ("uqdeepnn", "torch"),
 }
+# of libraries that have reports and no adapters, the environment
+READ = {"sghmcmc": "old_numpy", "tensorflow_probability": "tensorflow"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,7 +55,13 @@ def main(arguments: list[str] | None = None) -> int:
     speed.add_argument("--rows", nargs="+", default=[], help="some, stored anew")
     speed.add_argument("--workers", nargs="+", default=[], choices=turns.WORKERS)
     patches = commands.add_parser("patches", help="try the patches of released files")
-    for command in (run, speed, patches):
+    reports = commands.add_parser(
+        "reports", help="run the lines of the reports, and compare what they print"
+    )
+    reports.add_argument(
+        "names", nargs="*", help="of libraries or reports; all if none"
+    )
+    for command in (run, speed, patches, reports):
         command.add_argument(
             "--environments",
             type=Path,
@@ -68,8 +83,26 @@ def main(arguments: list[str] | None = None) -> int:
             environment = LIBRARIES[patch.stem.partition("-")[0]][1]
             print(patch.stem, try_patch(patch, make(environment)), flush=True)
         return 0
+    if given.command == "reports":
+        return run_reports(given.names, make)
     names = LIBRARIES if given.name == "all" else [given.name]
     return int(not all([measure(name, make(LIBRARIES[name][1])) for name in names]))
+
+
+def run_reports(names: list[str], make: Callable[[str], Path]) -> int:
+    """Run the lines of reports in their libraries' environments; say what is wrong."""
+    environments = {name: environment for name, (_, environment) in LIBRARIES.items()}
+    environments |= READ
+    wrong = []
+    for report in sorted((FOLDER / "reports").glob("*-*.md")):
+        library = report.stem.partition("-")[0]
+        asked = not names or {library, report.stem} & {*names}
+        if not asked or not blocks_of(report.read_text()):
+            continue
+        said = try_report(report, make(environments[library]))
+        print(f"{report.stem:44} {said or 'as shown'}", flush=True)
+        wrong += [report.stem] if said else []
+    return int(bool(wrong))
 
 
 def show_list() -> int:

@@ -3,10 +3,19 @@
 import io
 
 import torch
-from sglaws import Adapter
+from sglaws import Adapter, laws
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
+
+
+def springenberg(x, r, gradient, normal, s):
+    """SGHMC of Springenberg et al. (2016), eq. 10: it takes ε⁴ from the velocity's
+    noise, B̂ = ½ε V̂ with V̂ = 1 without a burn-in.
+    """
+    return laws.kick_first(
+        x, r, gradient, normal, s._replace(estimate=s.temperature * s.step / 2)
+    )
 
 
 class State:

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from libraries.torch_optim import Optimiser
+from libraries.torch_optim import Optimiser, springenberg
 from sglaws import Setting, laws
 
 HOME = Path(importlib.util.find_spec("torch_uncertainty").origin).parent
@@ -30,15 +30,6 @@ class Langevin(Optimiser):
 
     def arguments(self, s):
         return {"lr": s.step, "noise_factor": s.temperature**0.5}
-
-
-def springenberg(x, r, gradient, normal, s):
-    """SGHMC of Springenberg et al. (2016), eq. 10, which the docstring names, too: it
-    takes ε⁴ from the velocity's noise, B̂ = ½ε V̂ with V̂ = 1 without a burn-in.
-    """
-    return laws.kick_first(
-        x, r, gradient, normal, s._replace(estimate=s.temperature * s.step / 2)
-    )
 
 
 class Momentum(Optimiser):
