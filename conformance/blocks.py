@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 SECONDS = 600
-NUMBER = r"[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:nan|inf)\b"
+NUMBER = r"(?<![\w.])[-−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:nan|inf)\b"
 WORD = r"\b(?:True|False|\w+(?:Error|Exception))\b"
 
 

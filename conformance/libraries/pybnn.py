@@ -1,5 +1,6 @@
 """pybnn: the four optimisers of its ``sampler``, with what they adapt frozen."""
 
+import torch
 from libraries.torch_optim import Optimiser, springenberg
 from pybnn.sampler import SGHMC, SGLD, AdaptiveSGHMC, PreconditionedSGLD
 from sglaws import Setting, laws
@@ -56,19 +57,28 @@ class Momentum(Optimiser):
     def arguments(self, s):
         return {"lr": s.step, "mdecay": s.friction * s.step}
 
+    def init(self, theta, seed, **given):
+        state = super().init(theta, seed, **given)
+        # as its first step does, but before it, so that it can be read
+        momentum = torch.randn_like(state.param)
+        state.optimiser.state[state.param] = {"iteration": 0, "momentum": momentum}
+        return state
 
-class Adaptive(Momentum):
+
+class Adaptive(Optimiser):
     """ε = lr, C = mdecay / lr, V̂ = 1 without a burn-in; it names, and its comments
     cite, eq. 10 of Springenberg et al. (2016) (sampler/adaptive_sghmc.py:108-122).
     """
 
-    name, make = "AdaptiveSGHMC", AdaptiveSGHMC
-    documented = staticmethod(springenberg)
+    name, kind, make = "AdaptiveSGHMC", "sghmc", AdaptiveSGHMC
+    buffer, documented = "momentum", staticmethod(springenberg)
+    offers = frozenset({"friction"})
     at_defaults = Setting(step=0.01, friction=5.0)
     required = {"num_burn_in_steps": 0}
 
     def arguments(self, s):
-        return super().arguments(s) | {"num_burn_in_steps": 0}
+        given = {"lr": s.step, "mdecay": s.friction * s.step}
+        return given | {"num_burn_in_steps": 0}
 
 
 ADAPTERS = [Langevin(), Preconditioned(), Default(), Momentum(), Adaptive()]

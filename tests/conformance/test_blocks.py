@@ -55,7 +55,7 @@ def test_the_lines_of_a_report_run_and_what_is_not_shown_is_found(tmp_path):
     assert try_report(report, python) == "prints 12.0, which it does not show"
     report.write_text(REPORT.format(**given | {"zero": 1}, expected="an error"))
     assert "12.0" in try_report(report, python)
-    assert not_shown("True 0.0475", report.read_text()) == ["True"]
+    assert not_shown("True 0.0475 float32", report.read_text()) == ["True"]
     report.write_text("```python\npass\n```\n\n**Observed**: nothing.")
     assert try_report(report, python) == "prints nothing"
 
