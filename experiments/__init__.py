@@ -16,7 +16,7 @@ EXPERIMENTS = (
     "fashion_small_start steps held held_whole cifar cifar_hour "
     "sgnuts trees trees_program trees_hybrid trees_fashion "
     "neighbours weights dropout renyi renyi_differences bandit ordering few fidelity "
-    "modes recommender recommender_100k coverage baselines"
+    "modes recommender recommender_100k coverage baselines cold"
 ).split()
 
 

@@ -1,0 +1,276 @@
+"""Cold posteriors of a network of digits: T from 1 to 0.01, a cause at a time.
+
+The network has 7 × 7 pixels and 1,210 weights, so that its chains can be compared with
+long HMC; two larger ones have the first arm only. All runs have as many gradients. The
+chains' own temperature is measured by layer, by the virial theorem about the mean of
+each chain's other half, and so within the modes that it has reached. Where a layer's is
+off by more than a tenth the run is repeated at half the step size, at most twice; all
+its tries are kept. The small version takes a two-hundredth of the steps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from booklib.data import digits, mnist
+from booklib.models.networks import Images, multilayer_perceptron
+from booklib.runs.results import checksum, circumstances, score
+from booklib.scores.fidelity import predictive_distance
+from experiments.study import Experiment, Options, Prepared, in_a_name, once
+from sgmc import sample
+from sgmc.diagnostics import mean_and_error, virial_products
+from sgmc.kernels import HMC, SGHMC
+from sgmc.noise import OnlineNoise
+from sgmc.posteriors import NetworkPosterior, Softmax
+from sgmc.tuning import adapt
+
+TEMPERATURES = (1.0, 0.3, 0.1, 0.03, 0.01)
+CHAINS, BATCH_SIZE, STEPS, KEPT = 4, 1_000, 10_000, 200
+RATE, DECAY = 1.6e-4, 0.04  # at half the step size a quarter and a half of them
+OFF = 0.1  # of a layer's temperature, from where on the step size is halved
+COMPARED = (1.0, 0.1, 0.01)  # temperatures at which there is long HMC
+FLIPPED = 0.2  # of the labels, where they are made wrong
+COPIES = 5  # an image, and the same moved by a pixel
+
+
+@dataclass(frozen=True)
+class Weighted(Softmax):
+    """The softmax likelihood to the power of a weight."""
+
+    weight: float = 1.0
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute the weight times log p(y | z): ``(chains, n)``."""
+        return self.weight * super().log_density(outputs, targets)
+
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute the weight times ∂log p(y | z)/∂z."""
+        return self.weight * super().slope(outputs, targets)
+
+
+class Averaged(nn.Module):
+    """The average of a network's probabilities over the copies of an image ``(n,
+    copies, pixels)``, as logits.
+    """
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network = network
+
+    def forward(self, copies: Tensor) -> Tensor:
+        """Compute ``(n, classes)``."""
+        return self.network(copies).log_softmax(-1).logsumexp(-2)
+
+
+class Arm(NamedTuple):
+    """What is sampled: the network's posterior with one thing changed."""
+
+    network: str = "small"  #: or "larger", or "convolutions"
+    prior_variance: float = 1.0
+    tempered: str = "posterior"  #: or the "likelihood" alone
+    flipped: float = 0.0  #: share of labels that are drawn anew
+    copies: str = ""  #: "averaged" log likelihoods, "counted" ones, or "probabilities"
+
+
+ARMS = {
+    "base": Arm(),
+    "larger network": Arm(network="larger"),
+    "copies, log likelihoods averaged": Arm(copies="averaged"),
+    "copies, each an example": Arm(copies="counted"),
+    "prior variance 0.1": Arm(prior_variance=0.1),
+    "prior variance 10": Arm(prior_variance=10.0),
+    "labels flipped": Arm(flipped=FLIPPED),
+    "likelihood tempered": Arm(tempered="likelihood"),
+    "convolutions": Arm(network="convolutions"),
+    "copies, probabilities averaged": Arm(copies="probabilities"),
+}
+LAYERS = {"small": [49, 20, 10], "larger": [196, 50, 10]}
+
+
+def prepare(options: Options) -> Prepared:
+    """Load 4,000 digits, and the 10,000 of MNIST's test; its own 1,000 if small."""
+    train, test = digits()
+    if not options.small:
+        test = mnist(options.data)[1]
+    return Prepared(train, test, folder=options.folder("cold"))
+
+
+def moved(pixels: Tensor) -> Tensor:
+    """Stack images ``(n, 784)`` and the same moved by two pixels: ``(n, 5, 784)``."""
+    wide = functional.pad(pixels.view(-1, 28, 28), (2, 2, 2, 2))
+    corners = ((2, 2), (0, 2), (4, 2), (2, 0), (2, 4))
+    several = [wide[:, y : y + 28, x : x + 28] for y, x in corners]
+    return torch.stack(several, 1).flatten(2)
+
+
+def shown(inputs: Tensor, arm: Arm, copies: bool = False) -> Tensor:
+    """Average the 28 × 28 pixels to those that the arm's network reads, with or without
+    copies ``(n, copies, pixels)``.
+    """
+    inputs = moved(inputs) if copies else inputs
+    by = 4 if arm.network == "small" else 2
+    few = functional.avg_pool2d(inputs.view(-1, 1, 28, 28), by)
+    return few.view(*inputs.shape[:-1], -1)
+
+
+def network(arm: Arm) -> nn.Module:
+    """Make the arm's network."""
+    if arm.network == "convolutions":
+        return nn.Sequential(
+            Images((1, 14, 14)),
+            nn.Conv2d(1, 8, 3, stride=2),
+            nn.ReLU(),
+            nn.Conv2d(8, 16, 3, stride=2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(64, 10),
+        )
+    found = multilayer_perceptron(LAYERS[arm.network])
+    return Averaged(found) if arm.copies == "probabilities" else found
+
+
+def posterior_of(
+    arm: Arm, train: tuple[Tensor, Tensor], temperature: float, weight: float = 1.0
+) -> NetworkPosterior:
+    """Make the posterior that a kernel of this temperature samples from, with the
+    energy multiplied by a weight.
+    """
+    inputs, targets = shown(train[0], arm, bool(arm.copies)), train[1]
+    generator = Generator().manual_seed(0)
+    anew = torch.rand(len(targets), generator=generator) < arm.flipped
+    drawn = torch.randint(10, targets.shape, generator=generator)
+    targets = torch.where(anew, drawn, targets)
+    variance = arm.prior_variance / weight
+    if arm.tempered == "likelihood":
+        variance /= temperature
+    batch = BATCH_SIZE
+    if arm.copies in ("averaged", "counted"):
+        inputs = inputs.flatten(0, 1)
+        targets = targets.repeat_interleave(COPIES)
+    if arm.copies == "averaged":
+        weight /= COPIES
+    if arm.copies == "probabilities":
+        batch //= COPIES  # as many evaluations of the network
+    return NetworkPosterior(
+        network(arm),
+        inputs,
+        targets,
+        prior_variance=variance,
+        batch_size=batch,
+        likelihood=Weighted(weight),
+    )
+
+
+def thermometer(
+    posterior: NetworkPosterior, samples: Tensor, temperature: float
+) -> dict[str, list[float]]:
+    """Measure each parameter's temperature in units of T, with its standard error."""
+    generator = Generator().manual_seed(2)
+    each = [
+        virial_products(posterior, chain[:, None], generator, temperature)
+        for chain in samples.unbind(1)
+    ]
+    layers = posterior.parameters_of(torch.cat(each, 1))
+    found = {name: mean_and_error(x.mean(-1))[:2] for name, x in layers.items()}
+    return {name: [round(x, 4) for x in pair] for name, pair in found.items()}
+
+
+def scores(posterior: NetworkPosterior, samples: Tensor, arm: Arm, test) -> dict:
+    """Score the average of all samples, and that of one chain, averaged over chains."""
+    seen = shown(test.inputs, arm, arm.copies == "probabilities")
+    chains = [posterior.predict(x, seen).mean(0) for x in samples[::4].unbind(1)]
+    alone = [score(each, test.targets) for each in chains]
+    mean = {k: round(sum(a[k] for a in alone) / len(alone), 6) for k in alone[0]}
+    average = score(torch.stack(chains).mean(0), test.targets)
+    return {"average": average, "one_chain": mean}
+
+
+def sampled(name: str, temperature: float, seed: int, prepared: Prepared, small: bool):
+    """Sample an arm at a temperature, measure the chains' own, and score them."""
+    arm, size = ARMS[name], 200 if small else 1
+    posterior = posterior_of(arm, prepared.train, temperature)
+    start = posterior.initial_position(CHAINS, Generator().manual_seed(seed))
+    steps, tries = STEPS // size, []
+    while True:
+        half = 2 ** len(tries)
+        kernel = SGHMC.from_learning_rate(
+            RATE / half**2,
+            DECAY / half,
+            noise_estimate=OnlineNoise(),
+            temperature=temperature,
+        )
+        thinning = max(1, steps // (2 * KEPT))
+        kept = steps // 2 // thinning
+        given = {"warm_up": steps - kept * thinning, "thinning": thinning}
+        draws = sample(
+            kernel, posterior, start, kept, **given, seed=seed + 1, progress=False
+        )
+        clipped = draws.statistics["clipped"][-1].sum() / (CHAINS * steps)
+        measured = thermometer(posterior, draws.samples, temperature)
+        tried = {"temperatures": measured, "clipped": round(float(clipped), 5)}
+        tries.append({"learning_rate": RATE / half**2, **tried})
+        weights = [x for layer, (x, _) in measured.items() if layer.endswith("weight")]
+        if len(tries) == 3 or all(abs(x - 1) < OFF for x in weights):
+            break
+    found = scores(posterior, draws.samples, arm, prepared.test)
+    if name == "base" and temperature in COMPARED:
+        found["exact"] = compared(
+            arm, temperature, seed, draws.samples, prepared, small
+        )
+    made = {"seed": seed, "temperature": temperature, "made": circumstances()}
+    return {**made, "tries": tries, "steps": steps * len(tries), **found}
+
+
+def compared(arm, temperature, seed, samples, prepared, small) -> dict:
+    """Compare the predictions of samples with those of long HMC from the same start."""
+    posterior = posterior_of(arm, prepared.train, temperature, 1 / temperature)
+    start = posterior.initial_position(CHAINS, Generator().manual_seed(seed))
+    kernel = HMC(step_size=0.01, num_steps=3 if small else 100)
+    given = {"seed": seed + 5, "progress": False}
+    kernel, start = adapt(kernel, posterior, start, 20 if small else 200, **given)
+    draws = sample(kernel, posterior, start, 4 if small else 400, **given)
+    seen = shown(prepared.test.inputs, arm)
+
+    def predicted(several: Tensor) -> Tensor:
+        return torch.stack(
+            [posterior.predict(x, seen).mean(0) for x in several[::4].unbind(1)]
+        )
+
+    ours, exact = predicted(samples), predicted(draws.samples)
+    # A chain's distance from the mean of the other HMC chains, and the same of HMC's.
+    others = (exact.sum(0) - exact) / (CHAINS - 1)
+    pairs = zip(exact, others, strict=True)
+    floor = [predictive_distance(one, other) for one, other in pairs]
+    away = [predictive_distance(x, y) for x, y in zip(ours, others, strict=True)]
+    accepted = draws.statistics["acceptance"].double().mean()
+    found = {"acceptance": round(float(accepted), 3)}
+    found |= {"distance": round(sum(away) / CHAINS, 5)}
+    found |= {"distance_of_hmc": round(sum(floor) / CHAINS, 5)}
+    both = predictive_distance(ours.mean(0), exact.mean(0))
+    found |= {"distance_of_averages": round(both, 5)}
+    return found | scores(posterior, draws.samples, arm, prepared.test)
+
+
+def run(options: Options, prepared: Prepared) -> Iterator[dict]:
+    """Run arm after arm, and list the runs by arm and temperature."""
+    data = checksum(prepared.train, prepared.test)
+    methods: dict[str, dict] = {}
+    for name, arm in ARMS.items():
+        for temperature in TEMPERATURES[:: 4 if options.small else 1]:
+            for seed in range(options.seeds):
+                method = f"{name}, T = {temperature:g}"
+                path = prepared.folder / f"{in_a_name(method)}-{seed}.json"
+                make = partial(
+                    sampled, name, temperature, seed, prepared, options.small
+                )
+                row = once(path, {"arm": repr(arm), "data": data}, make)
+                methods.setdefault(method, {"runs": []})["runs"].append(row)
+                yield {"data_checksum": data, "methods": methods}
+
+
+EXPERIMENT = Experiment(prepare, run)
