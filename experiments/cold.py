@@ -5,7 +5,8 @@ with long HMC; two larger ones have the first arm only. All runs have as many gr
 chains' own temperature is measured by layer, by the virial theorem about the mean of
 each chain's other half, and so within the modes that it has reached. Where a layer's is
 off by more than a tenth the run is repeated at half the step size, at most twice; all
-its tries are kept. The small version takes a two-hundredth of the steps.
+its tries are kept. An arm that changes one thing has the step size of the network that
+it changes. The small version takes a two-hundredth of the steps.
 """
 
 from collections.abc import Iterator
@@ -79,15 +80,15 @@ class Arm(NamedTuple):
 
 ARMS = {
     "base": Arm(),
-    "larger network": Arm(network="larger"),
     "copies, log likelihoods averaged": Arm(copies="averaged"),
     "copies, each an example": Arm(copies="counted"),
+    "copies, probabilities averaged": Arm(copies="probabilities"),
     "prior variance 0.1": Arm(prior_variance=0.1),
     "prior variance 10": Arm(prior_variance=10.0),
     "labels flipped": Arm(flipped=FLIPPED),
     "likelihood tempered": Arm(tempered="likelihood"),
+    "larger network": Arm(network="larger"),
     "convolutions": Arm(network="convolutions"),
-    "copies, probabilities averaged": Arm(copies="probabilities"),
 }
 LAYERS = {"small": [49, 20, 10], "larger": [196, 50, 10]}
 
@@ -190,14 +191,23 @@ def scores(posterior: NetworkPosterior, samples: Tensor, arm: Arm, test) -> dict
     return {"average": average, "one_chain": mean}
 
 
-def sampled(name: str, temperature: float, seed: int, prepared: Prepared, small: bool):
-    """Sample an arm at a temperature, measure the chains' own, and score them."""
+def sampled(
+    name: str,
+    temperature: float,
+    seed: int,
+    prepared: Prepared,
+    small: bool,
+    halved: int | None = None,
+) -> dict:
+    """Sample an arm at a temperature, measure the chains' own, and score them; without
+    a number of halvings of the step size it finds one.
+    """
     arm, size = ARMS[name], 200 if small else 1
     posterior = posterior_of(arm, prepared.train, temperature)
     start = posterior.initial_position(CHAINS, Generator().manual_seed(seed))
     steps, tries = STEPS // size, []
     while True:
-        half = 2 ** len(tries)
+        half = 2 ** (len(tries) if halved is None else halved)
         kernel = SGHMC.from_learning_rate(
             RATE / half**2,
             DECAY / half,
@@ -215,7 +225,8 @@ def sampled(name: str, temperature: float, seed: int, prepared: Prepared, small:
         tried = {"temperatures": measured, "clipped": round(float(clipped), 5)}
         tries.append({"learning_rate": RATE / half**2, **tried})
         weights = [x for layer, (x, _) in measured.items() if layer.endswith("weight")]
-        if len(tries) == 3 or all(abs(x - 1) < OFF for x in weights):
+        cool = all(abs(x - 1) < OFF for x in weights)
+        if halved is not None or cool or len(tries) == 3:
             break
     found = scores(posterior, draws.samples, arm, prepared.test)
     if name == "base" and seed == 0 and temperature in COMPARED:
@@ -265,8 +276,12 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
             for seed in range(options.seeds):
                 method = f"{name}, T = {temperature:g}"
                 path = prepared.folder / f"{in_a_name(method)}-{seed}.json"
+                halved = None
+                if arm.network == "small" and name != "base":
+                    base = methods[f"base, T = {temperature:g}"]["runs"][seed]
+                    halved = len(base["tries"]) - 1
                 make = partial(
-                    sampled, name, temperature, seed, prepared, options.small
+                    sampled, name, temperature, seed, prepared, options.small, halved
                 )
                 row = once(path, {"arm": repr(arm), "data": data}, make)
                 methods.setdefault(method, {"runs": []})["runs"].append(row)
