@@ -75,13 +75,12 @@ class Arm(NamedTuple):
     prior_variance: float = 1.0
     tempered: str = "posterior"  #: or the "likelihood" alone
     flipped: float = 0.0  #: share of labels that are drawn anew
-    copies: str = ""  #: "averaged" log likelihoods, "counted" ones, or "probabilities"
+    copies: str = ""  #: "averaged" log likelihoods, or "probabilities"
 
 
 ARMS = {
     "base": Arm(),
     "copies, log likelihoods averaged": Arm(copies="averaged"),
-    "copies, each an example": Arm(copies="counted"),
     "copies, probabilities averaged": Arm(copies="probabilities"),
     "prior variance 0.1": Arm(prior_variance=0.1),
     "prior variance 10": Arm(prior_variance=10.0),
@@ -150,10 +149,9 @@ def posterior_of(
     if arm.tempered == "likelihood":
         variance /= temperature
     batch = BATCH_SIZE
-    if arm.copies in ("averaged", "counted"):
+    if arm.copies == "averaged":
         inputs = inputs.flatten(0, 1)
         targets = targets.repeat_interleave(COPIES)
-    if arm.copies == "averaged":
         weight /= COPIES
     if arm.copies == "probabilities":
         batch //= COPIES  # as many evaluations of the network
