@@ -54,20 +54,6 @@ class Weighted(Softmax):
         return self.weight * super().slope(outputs, targets)
 
 
-class Averaged(nn.Module):
-    """The average of a network's probabilities over the copies of an image ``(n,
-    copies, pixels)``, as logits.
-    """
-
-    def __init__(self, network: nn.Module):
-        super().__init__()
-        self.network = network
-
-    def forward(self, copies: Tensor) -> Tensor:
-        """Compute ``(n, classes)``."""
-        return self.network(copies).log_softmax(-1).logsumexp(-2)
-
-
 class Arm(NamedTuple):
     """What is sampled: the network's posterior with one thing changed."""
 
@@ -75,13 +61,12 @@ class Arm(NamedTuple):
     prior_variance: float = 1.0
     tempered: str = "posterior"  #: or the "likelihood" alone
     flipped: float = 0.0  #: share of labels that are drawn anew
-    copies: str = ""  #: "averaged" log likelihoods, or "probabilities"
+    copies: bool = False  #: the log likelihoods of an image and of four moved ones
 
 
 ARMS = {
     "base": Arm(),
-    "copies, log likelihoods averaged": Arm(copies="averaged"),
-    "copies, probabilities averaged": Arm(copies="probabilities"),
+    "copies averaged": Arm(copies=True),
     "prior variance 0.1": Arm(prior_variance=0.1),
     "prior variance 10": Arm(prior_variance=10.0),
     "labels flipped": Arm(flipped=FLIPPED),
@@ -130,8 +115,7 @@ def network(arm: Arm) -> nn.Module:
             nn.Flatten(),
             nn.Linear(64, 10),
         )
-    found = multilayer_perceptron(LAYERS[arm.network])
-    return Averaged(found) if arm.copies == "probabilities" else found
+    return multilayer_perceptron(LAYERS[arm.network])
 
 
 def posterior_of(
@@ -140,7 +124,7 @@ def posterior_of(
     """Make the posterior that a kernel of this temperature samples from, with the
     energy multiplied by a weight.
     """
-    inputs, targets = shown(train[0], arm, bool(arm.copies)), train[1]
+    inputs, targets = shown(train[0], arm, arm.copies), train[1]
     generator = Generator().manual_seed(0)
     anew = torch.rand(len(targets), generator=generator) < arm.flipped
     drawn = torch.randint(10, targets.shape, generator=generator)
@@ -148,19 +132,16 @@ def posterior_of(
     variance = arm.prior_variance / weight
     if arm.tempered == "likelihood":
         variance /= temperature
-    batch = BATCH_SIZE
-    if arm.copies == "averaged":
+    if arm.copies:
         inputs = inputs.flatten(0, 1)
         targets = targets.repeat_interleave(COPIES)
         weight /= COPIES
-    if arm.copies == "probabilities":
-        batch //= COPIES  # as many evaluations of the network
     return NetworkPosterior(
         network(arm),
         inputs,
         targets,
         prior_variance=variance,
-        batch_size=batch,
+        batch_size=BATCH_SIZE,
         likelihood=Weighted(weight),
     )
 
@@ -181,7 +162,7 @@ def thermometer(
 
 def scores(posterior: NetworkPosterior, samples: Tensor, arm: Arm, test) -> dict:
     """Score the average of all samples, and that of one chain, averaged over chains."""
-    seen = shown(test.inputs, arm, arm.copies == "probabilities")
+    seen = shown(test.inputs, arm)
     chains = [posterior.predict(x, seen).mean(0) for x in samples[::4].unbind(1)]
     alone = [score(each, test.targets) for each in chains]
     mean = {k: round(sum(a[k] for a in alone) / len(alone), 6) for k in alone[0]}
