@@ -26,6 +26,7 @@ STUDIES = {
     "studies/neighbours_on_networks": "neighbours dropout",
     "studies/fidelity": "fidelity",
     "studies/cyclical_networks": "ordering modes",
+    "studies/cold_posteriors": "cold",
     "further/noise_of_networks": "noise",
     "further/bandit": "bandit",
     "practice/recipes_networks": "baselines few",

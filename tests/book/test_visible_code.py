@@ -194,6 +194,11 @@ PAGES: dict[str, tuple[set[str], str, str]] = {
         "(1 + step_size / 2 * noise)",
         "(1 + step_size * noise)",
     ),
+    "cold_posteriors": (
+        {"gain", "floor"},
+        "min(step_size / 2 * noise, T * friction)",
+        "0.0",
+    ),
     "minibatch_metropolis": (
         {"naive-rejected", "amagold"},
         "work = work - gradient * moved",
