@@ -88,6 +88,7 @@ def test_a_network_has_the_weights_that_the_page_says(name, dim):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:½εV̂ exceeded")
 def test_the_small_version_runs_and_takes_the_step_size_of_its_network(
     tmp_path, monkeypatch
 ):
