@@ -570,4 +570,4 @@ check(
 # ## Further reading
 #
 # {cite:t}`adamday` proposed the algorithm. {cite:t}`leimkuhler2016` treat splittings of Langevin dynamics and their errors, {cite:t}`riou2022` the correction of whole Langevin trajectories, {cite:t}`horowitz1991` the ancestor of both. {cite:t}`betancourt2015` explains why a minibatch must not be held for a trajectory.
-# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation and, for a number $C$, Mannella's leapfrog {cite:p}`mannella2006`; the work is the shadow work of {cite:t}`sivak2013` ({doc}`its history </book/appendix/sources>`).
+# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation and, for a number $C$, Mannella's leapfrog {cite:p}`mannella2006`; the work is the shadow work of {cite:t}`sivak2013`.
