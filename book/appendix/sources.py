@@ -9,7 +9,7 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 27 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 26 minutes · Running: about 5 seconds
 # ```
 #
 # You have read a sentence in a paper, a report or on a slide about SGHMC: is it right? Look it up here by its source and page; nobody needs to read this page from top to bottom.

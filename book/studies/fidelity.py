@@ -9,7 +9,7 @@
 # # How close to the posterior?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! fidelity, error floor, total variation, agreement, reference posterior
@@ -186,7 +186,7 @@ check("floor", floor_of(by_chain) / expected, near(1, 0.25), digits=3)
 #
 # ## The verdict
 #
-# All methods less SGHMC make one family in each problem; {doc}`/book/studies/mnist` explains the rule that decides. The figure has all methods, the table those that the verdict names.
+# All methods less SGHMC make one family in each problem; {doc}`/book/studies/mnist` explains the rule that decides.
 
 # %%
 gaps = {
@@ -321,8 +321,8 @@ check("heated", (spreads[0] / spreads[1]) ** 0.5, at_least(1.4))
 # ## What this does not show
 #
 # * *Large networks*: the HMC of {cite:t}`izmailov2021` took 512 TPUs.
-# * *Another split or another reference*: all intervals are given these. Four times the draws halve the floor, for an hour.
-# * *Smaller differences on digits*: {c}`ensemble.seeds` seeds would decide one floor between the ensemble and SGHMC, at a few seconds a run.
+# * *Another split or another reference*: all intervals are given these.
+# * *Smaller differences on digits*: {c}`ensemble.seeds` seeds would decide one floor between the ensemble and SGHMC.
 #
 # ## Change it
 #

@@ -9,7 +9,7 @@
 # # Do samplers recommend better?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 24 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! recommender, ! matrix factorisation, coverage, MovieLens

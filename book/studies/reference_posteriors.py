@@ -9,7 +9,7 @@
 # # Reference posteriors
 #
 # ```{div} page-head
-# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # ```{index} ! posteriordb, ! change of variables, importance sampling

@@ -9,7 +9,7 @@
 # # Variational inference on equal terms
 #
 # ```{div} page-head
-# Level: second course · Reading: about 18 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! variational inference, ELBO, Bayes by Backprop, mean-field
