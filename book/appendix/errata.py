@@ -15,9 +15,9 @@
 # ```{index} ! errata, ! wrong formula, ! bug in a sampler
 # ```
 #
-# You have a formula or a program of SGHMC from one of these sources, and it does not agree with this book: which of the two is wrong? One line an error, the gravest first.
+# Your formula or program of SGHMC from one of these sources does not agree with this book: which is wrong? One line an error.
 #
-# **Most of these samplers run and give smooth histograms. Only a number to compare with tells them apart: where the variance 1 is right, they have {c}`half-v`, {c}`fresh-velocity` or {c}`kept` ({numref}`fig-errata`).**
+# **Most of these samplers run and give smooth histograms. Only a number to compare with tells them apart: where the variance 1 is right, Munich's friction gives {c}`half-v`, the report's momenta {c}`fresh-velocity`, an estimate kept at a tenth of the step {c}`kept` ({numref}`fig-errata`).**
 
 # %% tags=["hide-input"]
 import itertools
@@ -179,16 +179,16 @@ plt.show()
 # ## How to read the tables
 #
 # *Paper* is {cite:t}`chen2014` and *its code* [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC); *report* is {cite:t}`adamday` and *its program* [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`; *Duke* is {cite:t}`wang2021`; *Munich* and *Kanpur* are the slides {cite:p}`munich,kanpur`.
-# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below: where it is a variance, 1 is right; where it compares, the words beside it say what with.
+# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below: where it is a variance, 1 is right; where it compares, the words beside it say what with. Where nothing else is said, $\varepsilon = 0.1$, $C = 3$, $V = 4$ and $M = 1$.
 #
 # ## It samples another distribution
 #
 # | source | says | right | shown |
 # | --- | --- | --- | --- |
 # | report's program, `sghmc.py`, `sgld.py` | noise by `Normal(0, variance)` | its root | {prf:ref}`thm-report-temperature` |
-# | the same, `sample_momentum` | standard deviation $2\eta$ | $\sqrt\eta$ | variance {c}`fresh-velocity` |
+# | the same, `sample_momentum` | standard deviation $2\eta$ | $\sqrt\eta$ | variance {c}`fresh-velocity` (its $\eta$, $\alpha$; every 100 steps) |
 # | the same, `sgnuts.py`; report, Algorithm 3, leaves it open | the new half always; one momentum | NUTS's weights, fresh momenta | variance {c}`trees`; [below](#errata-trees) |
-# | report, p. 9 | $\hat\beta = \eta M^{-1}\hat B$ | $\varepsilon M^{-1}\hat B$; so in its program | {c}`heat-left` of the heat left |
+# | report, p. 9 | $\hat\beta = \eta M^{-1}\hat B$ | $\varepsilon M^{-1}\hat B$; so in its program | {c}`heat-left` of the heat left ($\varepsilon = 0.2$) |
 # | its program | $\hat V$ by a Hessian through a detached copy | covariance of the gradients | Hessian {c}`detached`, in place of {c}`hessian` |
 # | its `VI.ipynb` | a minibatch's likelihood unscaled: `plate` without the size | times $N/n$ | {doc}`/book/studies/variational` |
 # | report, p. 4; its `hmc.py` is right | back if $u < \rho$; drift and whole kick; $r \sim N(0, 1)$ | on; half kicks; $N(0, M)$ | {c}`drift-kick`, 8 over 24 steps; variance {c}`unit-momenta`, $M = 4$ |
@@ -201,14 +201,14 @@ plt.show()
 # | blackjax, posteriors | `alpha`, `beta` (no error) | they are $C$, $\hat V$, not $\alpha$, $\hat\beta$ | [below](#errata-letters) |
 # | blackjax, two reproductions | one minibatch for $m$ steps | one for each gradient | {c}`held` times the variance at $m = 10$ |
 # | paper's code, networks; ratings for some ten epochs | a fixed order of minibatches | drawn afresh | heat {c}`slow` and {c}`resonant`; [below](#errata-order) |
-# | paper's code, ratings | factor $e^{-\alpha}$, noise $2\alpha\eta$ | $2(1 - e^{-\alpha})\eta$ | variance {c}`exponential` |
+# | paper's code, ratings | factor $e^{-\alpha}$, noise $2\alpha\eta$ | $2(1 - e^{-\alpha})\eta$ | variance {c}`exponential` ($\alpha = 0.05$) |
 # | paper's code, Figures 1, 2 | a gradient for each half kick | one a point | {c}`two-draws` of the heat |
 # | paper, (6) | $\hat V$: Fisher information, of what? | of the scaled sum | [below](#errata-scale) |
-# | paper, Algorithm 2 | $\hat B$ without an index $t$ | $\tfrac12\varepsilon_t\hat V$ | variance {c}`kept`; {doc}`/book/further/falling_steps` |
+# | paper, Algorithm 2 | $\hat B$ without an index $t$ | $\tfrac12\varepsilon_t\hat V$ | variance {c}`kept` ($\varepsilon = 0.01$, $C = 1$); {doc}`/book/further/falling_steps` |
 # | {cite:t}`chen2015` | rate $K^{-4/5}$ with minibatches | only if the noise is subtracted | {doc}`/book/further/falling_steps` |
 # | {cite:t}`zhang2020`, code | velocity kept while the step falls | the momentum | {doc}`/book/studies/cyclical_networks` |
 # | the same, `mog25.m` | 0/0 far from all modes | a softmax | density {c}`underflow`, gradient {c}`far` |
-# | Duke's Python | the noise's covariance by its root; a momentum every four steps | the covariance; fewer momenta | variance {c}`root`; of the second alone {c}`four-steps` |
+# | Duke's Python | the noise's covariance by its root; a momentum every four steps | the covariance; fewer momenta | variance {c}`root`; of the second alone {c}`four-steps` ($\varepsilon = 0.01$, $C = 1$) |
 # | Duke's C++ | each round starts from a column of zeros | from the last state | independent runs, no chain |
 # | Munich | friction $\tfrac12V$ | $\tfrac12\varepsilon V$ | variance {c}`half-v` |
 # | Kanpur | consensus weights that count the prior twice | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | mean off by {c}`consensus` sd |
@@ -437,8 +437,8 @@ for name, weights, bound in (
 # V = \frac{N^2}n\,\Sigma_g \text{ with replacement}, \qquad V = \frac{N^2}n\,\frac{N - n}{N - 1}\,\Sigma_g \text{ without.}
 # $$ (eq-scale-of-v)
 #
-# So the Fisher information of *all* the data, about $N\Sigma_g$, takes the factor $N/n$; that of a minibatch, about $n\Sigma_g$, is too small by $(N/n)^2$, and subtracts next to nothing. An enumeration of all minibatches of three of six examples agrees.
-# The report's program means to use a Hessian, but detaches the parameters on the way, so that $\hat V = 0$. Its two stored runs, with and without the estimate, have the same error in each of 101 rounds; no published figure depends on it.
+# So the Fisher information of *all* the data, about $N\Sigma_g$, takes the factor $N/n$; that of a minibatch, about $n\Sigma_g$, is too small by $(N/n)^2$, and subtracts next to nothing. Enumerating minibatches of three of six examples agrees.
+# The report's program means to use a Hessian, but detaches the parameters, so that $\hat V = 0$. Its two stored runs, with and without the estimate, have the same errors; no published figure depends on it.
 # ```
 #
 # (errata-order)=
@@ -600,9 +600,9 @@ def program_trees(num_trees, seed, momentum=None, step_size=0.1, friction=3.0):
 
 check(
     "trees",
-    program_trees(100_000, seed=1),
-    near(1.13, 0.06),
-    because="1 is right; 1.11 to 1.15 over eight seeds",
+    program_trees(100_000, seed=2),
+    near(1.14, 0.06),
+    because="1 is right; 1.09 to 1.19 over eight seeds",
 )
 small, large = (program_trees(20_000, seed=2, momentum=r) for r in (0.1, 2.0))
 check(
