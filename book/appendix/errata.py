@@ -179,7 +179,7 @@ plt.show()
 # ## How to read the tables
 #
 # *Paper* is {cite:t}`chen2014` and *its code* [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC); *report* is {cite:t}`adamday` and *its program* [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`; *Duke* is {cite:t}`wang2021`; *Munich* and *Kanpur* are the slides {cite:p}`munich,kanpur`.
-# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below: where it is a variance, 1 is right; where it compares, the words beside it say what with. Where nothing else is said, $\varepsilon = 0.1$, $C = 3$, $V = 4$ and $M = 1$.
+# Libraries are in the versions blackjax 1.7.1, posteriors 0.1.3, SGMCMCJax 0.2.13, Turing.jl `9428096`. A number with ✓ is computed below: where it is a variance, 1 is right; where it compares, the words beside it say what with. Unless said, $\varepsilon = 0.1$, $C = 3$ and $M = 1$; of noisy gradients $V = 4$.
 #
 # ## It samples another distribution
 #

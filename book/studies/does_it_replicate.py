@@ -374,7 +374,7 @@ for name, found in own.items():
 #
 # Claims of theory, and of slides, are in {doc}`/book/appendix/sources`, one row each; slips of the pen in {doc}`/book/appendix/errata`.
 #
-# **To remember:** a published difference usually comes out again. What it is due to needs equal terms.
+# **To remember:** a published difference usually comes out again; its cause shows only on equal terms.
 #
 # ## Change it
 #

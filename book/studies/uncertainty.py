@@ -258,7 +258,7 @@ check("learned", learned, kind="stored", digits=3)
 #
 # ## What this does not show
 #
-# * *Ensembles*: nine, of five optimisers' trainings each, have areas of {c}`least` to {c}`most`. With 60 epochs and another prior an ensemble less SGHMC has {c}`ensemble` hundredths (chosen after the results; {doc}`/book/studies/neighbours_on_networks`), and dropout and Laplace's method gain as much.
+# * *Ensembles*: nine, of five optimisers' trainings each, have areas of {c}`least` to {c}`most`. With 60 epochs and another prior an ensemble less SGHMC has {c}`ensemble` hundredths (chosen after the results; {doc}`/book/studies/neighbours_on_networks`), and dropout and Laplace's method gain as much as SGHMC.
 #
 # ## Change it
 #
