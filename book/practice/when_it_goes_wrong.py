@@ -9,11 +9,11 @@
 # # When it goes wrong
 #
 # ```{div} page-head
-# Level: first course · Reading: about 26 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 25 minutes · Running: about 20 seconds
 # ```
 #
 # Each section says why, which line to change, and how to check that it helped.
-# A warning ends in the label of its section, as in `[too-wide: see "When it goes wrong" in the book]`; errors say their remedy themselves ({doc}`/book/appendix/messages`).
+# A warning ends in the label of its section; errors say their remedy themselves ({doc}`/book/appendix/messages`).
 #
 # | you see | most often because | section |
 # | --- | --- | --- |
@@ -87,10 +87,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # ```{index} ! samples too wide, ! temperature too high
 # ```
 #
-# * *Why.* The minibatches' gradients bring noise, and the friction removes less of it: $\tfrac12\varepsilon V > C$.
-#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. A ratio in the hundreds: the learning rate was not divided by $N$.
-# * *The line.* Let `tune` choose step, friction and noise estimate; by hand, take half the step, a larger batch, or more friction with `noise_estimate=OnlineNoise()` (`from sgmc.noise import OnlineNoise`).
-# * *Check.* {func}`~sgmc.tuning.half_step`: half the step must not change the answer (`from sgmc.tuning import half_step`, `half_step(kernel, regression, begin, 100).verdict`).
+# * *Why.* The minibatches' gradients bring noise: the temperature is $1 + (\tfrac12\varepsilon V - \hat B)/C$. At $\tfrac12\varepsilon V = C$, with nothing subtracted, it is doubled.
+#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. Where the warning's mean of $(\theta - c)\cdot\partial U/T$ is in the hundreds, the learning rate was not divided by $N$.
+# * *The line.* Let `tune` choose; by hand, take half the step, a larger batch, or more friction with `noise_estimate=OnlineNoise()` (`from sgmc.noise import OnlineNoise`).
+# * *Check.* Half the step must not change the answer (`from sgmc.tuning import half_step`, `half_step(kernel, regression, begin, 100).verdict`).
 
 # %%
 wide = run(SGHMC(step_size=0.01, friction=50.0), regression, start, 200, warm_up=100)
@@ -114,11 +114,10 @@ check("tuned-width", width(right), near(1.0, 0.1))
 # ```{index} ! all samples predict the same, ! no variability, ! cold posterior
 # ```
 #
-# * *Why.* Either the samples are of another density: a temperature of $1/N$ suits libraries that take the *mean* of the log posterior, but `sgmc` takes the sum, so that $1/N$ is applied twice.
-#   Or they are samples of one moment: without `thinning`, neighbours are one step apart.
-#   Or they never left the optimiser's solution.
+# * *Why.* A temperature of $1/N$ suits libraries that take the *mean* of the log posterior; `sgmc` takes the sum, so that $1/N$ is applied twice.
+#   Or, without `thinning`, neighbours are one step apart, or they never left the optimiser's solution.
 # * *The line.* Leave `temperature` at 1, multiply `thinning` until neighbours differ, and start chains apart.
-# * *Check.* Predictions must differ within a chain as much as between chains: `function_space_rhat(predictions)` is near 1 (`from sgmc.predictions import function_space_rhat`).
+# * *Check.* `function_space_rhat(predictions)` near 1 rules out chains that are stuck (`from sgmc.predictions import function_space_rhat`). For the temperature compare the energy above the mode with half the number of parameters.
 
 # %%
 exact_gradients = LinearRegression(x, y)  # batch_size=None: all the data
@@ -127,14 +126,18 @@ of_mean = SGHMC(step_size=0.005, friction=30.0, temperature=1 / 1000)
 of_sum = SGHMC(step_size=0.005, friction=30.0)
 alike = run(of_mean, exact_gradients, mode.repeat(20, 1), 100, **length)
 apart = run(of_sum, exact_gradients, mode.repeat(20, 1), 100, **length)
-print(width(alike) < 0.1, width(apart) > 0.9)
+energy = exact_gradients.energy
+for draws in (alike, apart):
+    above = energy(draws.samples.flatten(0, 1)) - energy(mode)
+    print(f"width {width(draws):.1f}, energy {above.mean():.1f}, of 3/2")
 
 # %% tags=["hide-input"]
 check("alike", width(alike), near(1000**-0.5, 0.01))
 check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is")
+check("above", above.mean(), near(1.5, 0.3), because="half of three parameters")
 
 # %% [markdown]
-# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning: no check knows which temperature you want.
+# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning: no check knows which temperature you want. At temperature 1 the energy is {c}`above` above the mode.
 #
 # (too-narrow)=
 # ## The samples are too narrow
@@ -142,8 +145,8 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # ```{index} ! samples too narrow, ! too certain, ! prediction interval too narrow
 # ```
 #
-# * *Why.* A short run that started at a mode has not spread yet.
-#   Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles: within an epoch errors nearly cancel.
+# * *Why.* A short run from a mode has not spread yet.
+#   Or `noise_estimate` subtracts the noise of independent minibatches from a kernel that shuffles, where errors nearly cancel within an epoch.
 # * *The line.* More samples or a longer `warm_up`; with `minibatches=Passes()` of the posterior leave `noise_estimate` at 0, or take `minibatches=Fresh()` (`from sgmc.minibatches import Fresh, Passes`).
 # * *Check.* Chains that start wider than the posterior must meet.
 # * *An interval holds too few measurements.* Samples of a regression's mean lack the noise: {ref}`add it <prediction-interval>`.
@@ -154,17 +157,17 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # ```{index} ! R-hat large, ! chains do not agree, ! effective sample size small
 # ```
 #
-# * *Why.* The run is short, some directions are far longer than others, or there are several modes, as in a bimodal posterior, and each chain is stuck in one.
-#   Weights of a network may be exchanged without a change of the function, so *their* R̂ is large and means little.
-# * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Where chains stay in modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
-# * *Check.* R̂ of what you report is at most 1.01, where all chains together are one per cent wider than each, and it has 400 effective samples. `sample` warns from 1.1 on: short runs reach less by chance.
+# * *Why.* The run is short, some directions are far longer than others, or each chain is stuck in one of several modes, as of a bimodal posterior.
+#   Weights of a network may be exchanged without a change of the function, so *their* R̂ means little.
+# * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Between modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
+# * *Check.* R̂ of what you report is at most 1.01, and it has 400 effective samples. `sample` warns from 1.1 on.
 #
 # (bad-error)=
 # ## The error (MSE) of a sampled network, a BNN, is bad
 #
 # * *Why.* A chain from random weights first has to do what training does, in as many gradients, and HMC pays for each with all the data. Or the [prior](#which-prior) is too wide.
 # * *The line.* {ref}`Start at trained weights <start-at-trained>`, and take SGHMC, whose gradients are of minibatches.
-# * *Check.* The average prediction is no worse than that of the start, and the loss of the first and of the second half of the samples is the same.
+# * *Check.* The average prediction is no worse than that of the start, and both halves of the samples have the same loss.
 #
 # (loss-rises)=
 # ## The loss rises when sampling begins
@@ -172,9 +175,9 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # ```{index} ! loss rises after burn-in, ! loss goes up
 # ```
 #
-# * *Why.* It should. An optimiser ends at the mode; samples lie above it, on a Gaussian by half the number of parameters in $U$ on average, and each step of a chain shows the loss of one sample, not that of their average.
-# * *The line.* None, if the loss levels off.
-# * *Check.* The average prediction of all samples, not the last one. A loss that goes on rising is [too wide](#too-wide).
+# * *Why.* It should. An optimiser ends at the mode; samples lie above it, on a Gaussian by half the number of parameters in $U$ on average.
+# * *The line.* None, if the loss levels off; one that goes on rising is [too wide](#too-wide).
+# * *Check.* The average prediction of all samples, not the last one.
 #
 # (labels-switch)=
 # ## The labels switch
@@ -183,7 +186,7 @@ check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is
 # ```
 #
 # * *Why.* Exchanging two components leaves the density as it is, so each chain has its own names for them.
-# * *The line.* Order them: sample the lowest mean and the positive gap to the next, as {ref}`this mixture <my-mixture>` does.
+# * *The line.* Order them: sample the lowest mean and the gap to the next ({ref}`my-mixture`).
 # * *Check.* R̂ of the ordered means is at most 1.01.
 #
 # (diverges)=
@@ -221,7 +224,7 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # ```
 #
 # * *Why.* HMC and NUTS reject where the step is too long; one chain alone where its start is far out.
-# * *The line.* `adapt` finds the step; start that chain elsewhere, as at `find_mode(posterior, start)`.
+# * *The line.* `adapt` finds the step; start that chain at `find_mode(posterior, start)`.
 # * *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
 
 # %%
@@ -252,9 +255,9 @@ check(
 # ```{index} ! NUTS is slow, ! max_depth, ! maximum tree depth
 # ```
 #
-# * *Why.* Too short a step makes trees reach `max_depth`; parameters of very different scales need the step of the narrowest; small minibatches need more steps for a sample, in proportion to $V$.
+# * *Why.* Too short a step makes trees reach `max_depth`; very different scales need the step of the narrowest; small minibatches need steps in proportion to $V$.
 # * *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
-#   A model in Stan, PyMC or NumPyro is better left there: their gradients are faster ({doc}`/book/practice/step_cost`).
+#   Leave a model in Stan, PyMC or NumPyro there: their gradients are faster ({doc}`/book/practice/step_cost`).
 # * *Check.* `draws.statistics["depth"]` stays below 7.
 
 # %%
@@ -269,8 +272,8 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ```{index} ! underconfident, ! calibration error, ! overconfident
 # ```
 #
-# * *Why.* Too high a learning rate heats the weights, and averages of heated networks are too unsure; or the prior variance lets them be large.
-# * *The line.* Half the rate with twice the steps, until the next half no longer moves the predictions; then {ref}`temperature scaling <temperature-scaling>` on held-out examples; then a lower `temperature`.
+# * *Why.* Too high a learning rate heats the weights, or the prior variance lets them be large.
+# * *The line.* Half the rate with twice the steps, until predictions no longer move; then {ref}`temperature scaling <temperature-scaling>` on held-out examples; then a lower `temperature`.
 # * *Check.* Log loss and calibration error on other examples; {doc}`/book/practice/recipes_networks` measures each.
 #
 # (which-prior)=
@@ -289,9 +292,9 @@ print(bool(deep.statistics["depth"].max() < 7))
 #
 # * *Why.* The posterior has the *sum* of $N$ log-likelihoods; `F.cross_entropy` gives the mean, as if there were one example.
 #   The noise has *variance* $2\varepsilon$ in SGLD, a standard deviation of $\sqrt{2\varepsilon}$; weight decay is a prior, and a program that discards it drops the prior.
-#   For the mean of the loss that is $\sqrt{2\varepsilon/N}$. The program of pSGLD divides $\sqrt{2\varepsilon}$ by $N$ (Ntrain) instead: it samples at the temperature $1/N$, near a mode.
+#   For the mean that is $\sqrt{2\varepsilon/N}$. The program of pSGLD divides $\sqrt{2\varepsilon}$ by $N$ (Ntrain): it samples at the temperature $1/N$.
 # * *The line.* Return one log-likelihood an example; the package sums, and multiplies by $N/n$.
-# * *Check.* Half the batch size must not change the answer.
+# * *Check.* Give the data twice: each width must fall by $\sqrt2$.
 
 # %%
 from torch.distributions import Normal
@@ -333,7 +336,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # (no-mode)=
 # ## No mode, or a flat direction
 #
-# * *Why.* `tune` and `default_kernel` measure curvature where you start. Away from a mode it is another one; columns in other units hide the small ones.
+# * *Why.* `tune` and `default_kernel` measure curvature where you start, and columns in other units hide the small ones.
 # * *The line.* `find_mode(posterior, start)` first, and `(x - x.mean(0)) / x.std(0)`; a prior, if the energy falls without end.
 # * *Check.* `half_step` sees no difference.
 #
@@ -354,7 +357,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # ```{index} ! dtype, ! expected all tensors to be on the same device, ! float32, ! GPU
 # ```
 #
-# * *Why.* Data and start must share type and device; energies above some 10⁶ are rounded in float32, so that chance decides about proposals.
+# * *Why.* Data and start must share type and device; energies from some 10⁷ on are rounded to whole numbers in float32, so that chance decides about proposals.
 # * *The line.* `start.to(x)`; on a GPU move module, data and start before the posterior is made.
 
 # %%
@@ -379,8 +382,7 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
 #
-# Ctrl-C ends a run after its present step and returns the samples so far. SIGTERM, which a batch system sends at its limit, ends the process: what no checkpoint has is lost.
-# `tune` and a second Ctrl-C raise KeyboardInterrupt.
+# Ctrl-C ends a run after its present step and returns the samples so far; `tune` and a second Ctrl-C raise KeyboardInterrupt. SIGTERM, sent by a batch system at its limit, ends the process.
 # With `checkpoint=Checkpoint("run.pt")` (`from sgmc.checkpoints import Checkpoint`) the same call goes on later, to the samples of an uninterrupted run.
 #
 # (resuming)=
@@ -410,9 +412,6 @@ with TemporaryDirectory() as folder:
 # (learning-coefficient)=
 # ## A local learning coefficient is negative, or depends on the step size
 #
-# * *Why.* The estimate $n\beta\,(\operatorname{E}[L(\theta)] - L(\theta^*))$ is negative where $\theta^*$ was no minimum and chains descend.
-#   Minibatch noise widens each direction by the factor $1 + \tfrac12\varepsilon V$ of SGLD, which may double the estimate; too small a step has not arrived, and halves it. $L(\theta^*)$ from a few minibatches shifts all chains at once ({doc}`/book/studies/learning_coefficient`).
-# * *The line.* Descend first (`find_mode`), subtract the noise (SGHMC with `noise_estimate`), and lengthen the run as the step falls.
-# * *Check.* Half the step for twice the time gives the same number.
+# The start was no minimum (`find_mode` first), the gradient noise was not subtracted, or the run is too short for its step: {doc}`/book/studies/learning_coefficient`.
 #
 # To remember: change one line, run again, and look whether *that* warning is gone.

@@ -76,11 +76,13 @@ def test_the_page_names_the_version_that_was_run(name):
 
 def test_the_table_of_the_page_is_in_the_order_of_the_faults():
     page = (RESULTS.parent / "practice" / "which_library.py").read_text()
-    named_there = re.findall(r"^# \| \*\*(\S+) ", page, re.M)
-    count = dict.fromkeys((x.lower().replace("-", "_") for x in named_there), 0)
+    rows = re.findall(r"^# \| \*\*(\S+) [^|]*\| (\d+) \|", page, re.M)
+    there = {name.lower().replace("-", "_"): int(number) for name, number in rows}
+    count = dict.fromkeys(there, 0)
     for path in REPORTS:
         if "Severity: another distribution" in path.read_text():
             count[path.stem.partition("-")[0]] += 1
+    assert there == count
     assert [*count.values()] == sorted(count.values(), reverse=True), count
 
 
