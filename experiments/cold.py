@@ -36,7 +36,7 @@ RATE, DECAY = 1.6e-4, 0.04  # at half the step size a quarter and a half of them
 OFF = 0.1  # of a layer's temperature, from where on the step size is halved
 COMPARED = (1.0, 0.1, 0.01)  # temperatures at which there is long HMC
 FLIPPED = 0.2  # of the labels, where they are made wrong
-COPIES = 5  # an image, and the same moved by a pixel
+COPIES = 5  # an image, and the same moved by two of 28 pixels
 
 
 @dataclass(frozen=True)
