@@ -16,21 +16,22 @@
 # ```
 
 # %%
-from booklib.page.claims import check, near
+import torch
+
+from booklib.page.claims import DECIDED, OPEN, check, near
 from booklib.runs.results import Seeds
 from booklib.scores.seeds import family
+from sgmc.splittings import sghmc_chain
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 
-from booklib.page.claims import DECIDED, OPEN, at_least, at_most
+from booklib.page.claims import at_least, at_most
 from booklib.page.figures import COLOURS, TRUTH, use_style
 from booklib.page.play import play
 from booklib.page.tables import show_table
 from booklib.runs.results import RESULTS, read_result, who_ran
-from sgmc.splittings import sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
