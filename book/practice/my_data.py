@@ -496,7 +496,7 @@ check(
 #
 # Few of many coefficients matter: each gets a scale of its own with heavy tails, $b_j = z_j\lambda_j\tau$, written non-centred, with $z_j \sim N(0, 1)$.
 # Its funnels need NUTS with a small step, `target_acceptance=0.95`, all the data, and patience; minibatch methods do badly.
-# This run shows the lines and is far too short for the result: `sample` warns of divergences and of chains that disagree. A real one takes minutes; NumPyro's NUTS is the faster tool ({doc}`/book/practice/step_cost`).
+# This run shows the lines and is far too short for the result: `sample` warns of divergences and of chains that disagree. A real one takes minutes, here as in NumPyro ({doc}`/book/practice/step_cost`).
 
 # %%
 from torch.distributions import StudentT

@@ -257,7 +257,7 @@ check(
 #
 # * *Why.* Too short a step makes trees reach `max_depth`; very different scales need the step of the narrowest; small minibatches need steps in proportion to $V$.
 # * *The line.* `adapt` with 300 steps, standardised columns, a larger `batch_size`.
-#   Leave a model in Stan, PyMC or NumPyro there: their gradients are faster ({doc}`/book/practice/step_cost`).
+#   Leave a model in Stan, PyMC or NumPyro there ({doc}`/book/practice/step_cost`).
 # * *Check.* `draws.statistics["depth"]` stays below 7.
 
 # %%
