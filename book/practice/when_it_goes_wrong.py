@@ -28,7 +28,7 @@
 # | samples beyond the support | a parameter with a border has no support | [outside](#outside) |
 # | a chain never moves, acceptance near 0 | the step is too long for a rejection step | [never-moves](#never-moves) |
 # | divergences of NUTS | a funnel | [divergences](#divergences) |
-# | NUTS or tuning is slow | too short a step, small batches, an unscaled model | [slow](#slow) |
+# | NUTS or tuning is slow | too short a step, an unscaled model | [slow](#slow) |
 # | underconfident, the calibration error grows | the learning rate, or the prior | [underconfident](#underconfident) |
 # | predictions of the prior are wild | one variance for all layers | [which-prior](#which-prior) |
 # | results depend on N or on the batch size | the mean of the loss, not its sum | [sum-or-mean](#sum-or-mean) |
@@ -39,9 +39,9 @@
 # | `loo` or `compare` fails | no pointwise likelihood | [loo](#loo) |
 # | KeyboardInterrupt, a time limit | | [interrupted](#interrupted) |
 # | a checkpoint does not resume | something changed | [resuming](#resuming) |
-# | a learning coefficient is negative | the chain has left the minimum downwards, or not arrived | [learning-coefficient](#learning-coefficient) |
+# | a learning coefficient is negative | the start was no minimum | [learning-coefficient](#learning-coefficient) |
 #
-# Everything below happens to one regression; `run` samples and prints the labels of the warnings.
+# All happens to one regression; `run` samples and prints the labels of warnings.
 
 # %%
 import re
@@ -88,7 +88,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # ```
 #
 # * *Why.* The minibatches' gradients bring noise: the temperature is $1 + (\tfrac12\varepsilon V - \hat B)/C$. At $\tfrac12\varepsilon V = C$, with nothing subtracted, it is doubled.
-#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. Where the warning's mean of $(\theta - c)\cdot\partial U/T$ is in the hundreds, the learning rate was not divided by $N$.
+#   Or the step is near its stability limit, one minibatch is held for several steps, or a cycle of step sizes has not ended. If the mean in the warning, 1 for a right chain, is in the hundreds, the learning rate was not divided by $N$.
 # * *The line.* Let `tune` choose; by hand, take half the step, a larger batch, or more friction with `noise_estimate=OnlineNoise()` (`from sgmc.noise import OnlineNoise`).
 # * *Check.* Half the step must not change the answer (`from sgmc.tuning import half_step`, `half_step(kernel, regression, begin, 100).verdict`).
 
@@ -106,7 +106,7 @@ check("too-wide", width(wide), at_least(2.0))
 check("tuned-width", width(right), near(1.0, 0.1))
 
 # %% [markdown]
-# The first is {c}`too-wide` times as wide as the posterior, the tuned one {c}`tuned-width`.
+# They are {c}`too-wide` and {c}`tuned-width` times as wide as the posterior.
 #
 # (all-alike)=
 # ## All samples predict the same: no variability
@@ -129,15 +129,21 @@ apart = run(of_sum, exact_gradients, mode.repeat(20, 1), 100, **length)
 energy = exact_gradients.energy
 for draws in (alike, apart):
     above = energy(draws.samples.flatten(0, 1)) - energy(mode)
-    print(f"width {width(draws):.1f}, energy {above.mean():.1f}, of 3/2")
+    print(f"{width(draws):.1f} {above.mean():.1f}")  # a right chain: 1 and 3/2
 
 # %% tags=["hide-input"]
 check("alike", width(alike), near(1000**-0.5, 0.01))
 check("apart", width(apart), near(1.0, 0.1), says="At temperature 1 the width is")
-check("above", above.mean(), near(1.5, 0.3), because="half of three parameters")
+check(
+    "above",
+    above.mean(),
+    near(1.5, 0.3),
+    because="half of three parameters",
+    says="Energy above the mode",
+)
 
 # %% [markdown]
-# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning: no check knows which temperature you want. At temperature 1 the energy is {c}`above` above the mode.
+# At the temperature 1/1000 the standard deviation is {c}`alike` of the exact one, without a warning, because you may want that.
 #
 # (too-narrow)=
 # ## The samples are too narrow
@@ -159,13 +165,13 @@ check("above", above.mean(), near(1.5, 0.3), because="half of three parameters")
 #
 # * *Why.* The run is short, some directions are far longer than others, or each chain is stuck in one of several modes, as of a bimodal posterior.
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ means little.
-# * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Between modes of different height no length helps: {doc}`/book/further/cyclical` has what does.
+# * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Between modes of different height no length helps ({doc}`/book/further/cyclical`).
 # * *Check.* R̂ of what you report is at most 1.01, and it has 400 effective samples. `sample` warns from 1.1 on.
 #
 # (bad-error)=
 # ## The error (MSE) of a sampled network, a BNN, is bad
 #
-# * *Why.* A chain from random weights first has to do what training does, in as many gradients, and HMC pays for each with all the data. Or the [prior](#which-prior) is too wide.
+# * *Why.* A chain from random weights first has to train, in as many gradients, and HMC pays for each with all the data. Or the [prior](#which-prior) is too wide.
 # * *The line.* {ref}`Start at trained weights <start-at-trained>`, and take SGHMC, whose gradients are of minibatches.
 # * *Check.* The average prediction is no worse than that of the start, and both halves of the samples have the same loss.
 #
@@ -185,7 +191,7 @@ check("above", above.mean(), near(1.5, 0.3), because="half of three parameters")
 # ```{index} ! label switching, ! mixture components
 # ```
 #
-# * *Why.* Exchanging two components leaves the density as it is, so each chain has its own names for them.
+# * *Why.* Exchanging two components leaves the density as it is.
 # * *The line.* Order them: sample the lowest mean and the gap to the next ({ref}`my-mixture`).
 # * *Check.* R̂ of the ordered means is at most 1.01.
 #
@@ -198,7 +204,7 @@ check("above", above.mean(), near(1.5, 0.3), because="half of three parameters")
 # * *Why.* The step is beyond the stability limit $2/\sqrt{\text{curvature}}$; for SGD's users: the learning rate is $\varepsilon^2$, and belongs to the *sum* of the loss, so a rate of 0.2 becomes $0.2/N$.
 #   Or the density grows outwards: a wrong sign, or no prior.
 # * *The line.* Divide `step_size` by ten, then `tune`.
-# * *Check.* `error.draws` has the samples before, and shows which chain went first.
+# * *Check.* `error.draws` shows which chain went first.
 
 # %%
 from sgmc.door.sampling import DivergenceError
@@ -223,7 +229,7 @@ tenth = run(SGHMC(step_size=0.01, friction=90.0), exact_gradients, start, 100, *
 # ```{index} ! acceptance rate zero, ! chain is stuck
 # ```
 #
-# * *Why.* HMC and NUTS reject where the step is too long; one chain alone where its start is far out.
+# * *Why.* The step is too long; or, of one chain alone, its start is far out.
 # * *The line.* `adapt` finds the step; start that chain at `find_mode(posterior, start)`.
 # * *Check.* `draws.statistics["acceptance"].mean(0)` of each chain is near 0.8.
 
@@ -245,7 +251,7 @@ check(
 # (divergences)=
 # ## Divergent transitions, or divergences, as in Stan
 #
-# * *Why.* If all trees diverge, the step is too long: use `adapt`. If a few do, the density has a narrow neck where a scale is small, as in a hierarchy with few examples a group.
+# * *Why.* If all trees diverge, the step is too long: use `adapt`. If a few do, the density has a narrow neck where a scale is small, as in a hierarchy.
 # * *The line.* Write `effect = mean + scale * z` with $z\sim\mathcal N(0,1)$, the non-centred form; then `adapt(..., target_acceptance=0.95)`.
 # * *Check.* No divergences, and the same answer at 0.99. {doc}`/book/practice/recipes` has both forms.
 #
@@ -280,7 +286,7 @@ print(bool(deep.statistics["depth"].max() < 7))
 # ## Which prior for the weights of a Bayesian neural network (BNN)?
 #
 # * *Why.* $\mathcal N(0, 1)$ on each weight makes the functions of wide layers wild; a narrow prior underfits.
-#   Some programs call its variance or precision *alpha*. It counts once, beside the sum of the log likelihoods.
+#   Some programs call its variance or precision *alpha*. It counts once, beside the summed log likelihoods.
 # * *The line.* `NetworkPosterior(..., prior_variance={"0.weight": 2 / fan_in})` (`from sgmc import NetworkPosterior`), or $1/(N\lambda)$ of a weight decay $\lambda$ that trained well.
 # * *Check.* Predictions of weights from the prior look like functions that you believe.
 #
@@ -346,7 +352,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # ```{index} ! LSTM, ! vmap, ! batch normalisation
 # ```
 #
-# * *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once, so chains run in turn: right, but slow.
+# * *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once: they run in turn, right, but slow.
 # * *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
 #   Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `torch.nn.GroupNorm` has none.
 #   {doc}`/book/practice/my_data` has other layers.
@@ -382,7 +388,7 @@ same_type = run(nuts, double, start.to(double.data[0]), 50)
 # (interrupted)=
 # ## Interrupted: KeyboardInterrupt, a time limit
 #
-# Ctrl-C ends a run after its present step and returns the samples so far; `tune` and a second Ctrl-C raise KeyboardInterrupt. SIGTERM, sent by a batch system at its limit, ends the process.
+# Ctrl-C ends a run and returns the samples so far; `tune` and a second Ctrl-C raise KeyboardInterrupt. SIGTERM, sent by a batch system at its limit, ends the process.
 # With `checkpoint=Checkpoint("run.pt")` (`from sgmc.checkpoints import Checkpoint`) the same call goes on later, to the samples of an uninterrupted run.
 #
 # (resuming)=
