@@ -9,7 +9,7 @@
 # # Which method, which tool?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 7 minutes, the table two · Running: about 2 seconds
+# Level: first course · Reading: about 8 minutes, the table two · Running: about 2 seconds
 # ```
 #
 # ```{index} ! which method, ! which sampler, ! choosing a method

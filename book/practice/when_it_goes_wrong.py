@@ -193,7 +193,7 @@ check(
 #
 # * *Why.* Exchanging two components leaves the density as it is.
 # * *The line.* Order them: sample the lowest mean and the gap to the next ({ref}`my-mixture`).
-# * *Check.* R̂ of the ordered means is at most 1.01.
+# * *Check.* The ordered means have R̂ ≤ 1.01.
 #
 # (diverges)=
 # ## It diverges: NaN or infinity
