@@ -311,7 +311,7 @@ for number, off in ((4, 0.3), (16, 1.1)):
 # Cut no finer than you must, deal the examples at random, and do not average weights of networks, which lie in different modes.
 # Chains of one posterior on several machines have no such bias: combine `Draws.load(...)` of runs with different seeds by `Draws.pool`.
 #
-# **To remember:** look at $V/A$ before you expect minibatches to save time; control variates and chains save, and for NUTS other libraries are faster.
+# **To remember:** look at $V/A$ before you expect minibatches to save time; control variates and chains save, and for NUTS blackjax is faster.
 #
 # ## Change it
 #
