@@ -340,7 +340,7 @@ for name, found in own.items():
 # * *Figure 8*: five steps a sample; the report's start and held minibatches, with the right noise; of two readings of its text the one that gives the published shape ($\alpha$ kept). If $C$ was kept, the difference is {c}`steps_per_sample/start-C`, open. On equal terms $C$ is kept and minibatches are fresh ({doc}`/book/studies/steps_per_sample`).
 # * *Figure 6a*: points of the area under the ROC curve. Its setting has the report's start and noise and the optimiser's last network, equal terms a small start, the right noise and the path average ({doc}`/book/studies/uncertainty`).
 # * *Figure 6b*: the fit with all seven of its program's settings and its validation digits, three seeds; SGHMC on the test images ({doc}`/book/studies/variational`).
-# * *Page 16*: accuracy after 0, 1 or 2 epochs of warm-up. Trees, then SGHMC, are a proposal of the report: no row ({doc}`/book/studies/steps_per_sample`).
+# * *Page 16*: accuracy after 0, 1 or 2 epochs of warm-up. Trees, then SGHMC, are only proposed: no row ({doc}`/book/studies/steps_per_sample`).
 # * *Wang et al.*: their momentum is a sampler; with ordinary momentum the two claims are the paper's.
 # * *Blundell et al.*: that a scale mixture errs less than a Gaussian prior (published −0.46) and than SGD (−0.47) is not counted, because its 600 epochs were not run. At 50 epochs, untuned, mixture less Gaussian is {c}`variational/mixture`.
 # ```
@@ -359,8 +359,8 @@ for name, found in own.items():
 #
 # ## What it took
 #
-# The authors of the paper and of both reports published their programs, which is why any of this could be found. The report's authors name several of their limits themselves, and print the seconds beside their accuracies; the paper's author doubted his own figure in a note.
-# What was hard: start, units and scales, which no text states.
+# The authors of the paper and of both reports published their programs. The report's authors name several of their limits themselves, and print the seconds beside their accuracies; the paper's author doubted his own figure in a note.
+# Hard were start, units and scales, which no text states.
 #
 # ## What was not run
 #
@@ -379,6 +379,7 @@ for name, found in own.items():
 # ## Change it
 #
 # * In the visible cell set `"SGD with momentum", "average.error"` to `"SGD with momentum, falling rate", "last.error"`: against a rate that falls to zero the claim holds, too.
+# * There set `"last.error"` to `"average.error"`: both rows become the same.
 #
 # ## Exercises
 #
