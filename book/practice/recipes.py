@@ -9,7 +9,7 @@
 # # Recipes: models
 #
 # ```{div} page-head
-# Level: first course · Reading: about 22 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 23 minutes · Running: about 15 seconds
 # ```
 #
 # ```{index} ! credible interval, ! credible intervals, ! quantiles
@@ -101,7 +101,7 @@ check(
 # %% [markdown]
 # The verdict is the last line: $\hat R$ is at most 1.01, so that all chains together are at most one per cent wider than each of them, and the effective sample size is above 400.
 # If one is False, take more samples; if that does not help, see {ref}`chains-disagree`.
-# NUTS corrects the errors of its step, so chains that agree are the check it needs ({doc}`/book/practice/tuning`).
+# NUTS needs no half step: look at $\hat R$, the sample size and {doc}`divergences </book/practice/tuning_hmc>`. None of them sees a mode that all chains miss, or a slip in the density ({doc}`/book/practice/tuning`).
 # The functions run for all chains at once, by `torch.func.vmap`: no random numbers in them, and `torch.where` in place of `if`.
 # A support must not be wider than the prior: $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, because a sampler that sees only gradients does not notice that it has left.
 #
@@ -351,7 +351,7 @@ check(
 #
 # ## NUTS and HMC: no minibatches, no fixed subsample
 #
-# HMC and NUTS correct by the energy, which another minibatch changes; a subsample that stays fixed has a posterior of its own, which is wider. So they take all the data, and of a Pyro program `program.full()`.
+# HMC and NUTS correct by the energy, which another minibatch changes; a subsample that stays fixed has a posterior of its own, by the factor $N/n$ as narrow as the right one, but with a centre that is typically off by $\sqrt{N/n - 1}$ standard deviations, 3 at $N/n = 10$. So they take all the data, and of a Pyro program `program.full()`.
 #
 # ## Predict at new inputs
 #

@@ -9,7 +9,7 @@
 # # Recipes: networks
 #
 # ```{div} page-head
-# Level: first course · Reading: about 23 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 24 minutes · Running: about 20 seconds
 # ```
 #
 # You have a `torch.nn.Module`; how far can its predictions be trusted?
@@ -19,7 +19,7 @@
 # | --- | --- | --- |
 # | fewer errors, better probabilities | [train five, and average](#an-ensemble) | five times; none, where trainings of a fifth of the epochs do |
 # | better probabilities of the network that you have | [temperature scaling](#temperature-scaling) | one number, fitted in seconds |
-# | the same, and uncertainty of the last layer | [Laplace](#laplace) | some passes over the data |
+# | the same, and uncertainty of the last layer | [Laplace](#laplace) | about one more, with the search for the last layer's mode |
 # | the posterior's own predictions | [SGHMC, with a check of its step](#sghmc) | about ten times |
 # | samples at the end of each training of several | [cyclical SGHMC](#cyclical-sghmc) | the same to ten times |
 # | to recognise strange inputs | [neighbours in the hidden units](#strange-inputs) | a table of hidden units |
@@ -122,7 +122,7 @@ check("five-errors-clothes", gaps["clothes", "error"], kind="stored")
 # %% [markdown]
 # `scores` has the share of errors, the log loss, and the *calibration error*: how far the largest probabilities are from the share that is right, in ten bins.
 # Any training loop, run five times with other seeds, does as well.
-# On MNIST five trainings of 12 epochs change the log loss of one of 60 by {c}`five-loss` (95 % interval).
+# On MNIST five trainings of 12 epochs change the log loss of one of 60 by {c}`five-loss` (95 % interval), all by SGD with momentum; five by Adam, with other settings and seeds, gain a little more ({doc}`/book/practice/what_should_i_use`).
 # On Fashion-MNIST 12 epochs are too few: the errors change by {c}`five-errors-clothes` points. If a member alone is much worse than your network, give each its full training.
 #
 # (temperature-scaling)=
@@ -131,7 +131,7 @@ check("five-errors-clothes", gaps["clothes", "error"], kind="stored")
 # ```{index} ! temperature scaling, ! calibration, ! calibrate a network, ! overconfident, ! underconfident
 # ```
 #
-# A trained network is usually too sure ($T > 1$), a short average too modest ($T < 1$): divide its logits by the $T$ that has the least log loss on examples that were not trained on {cite:p}`guo2017`.
+# A trained network is usually too sure ($T > 1$), an average of SGHMC's samples after few epochs too modest ($T < 1$): divide its logits by the $T$ that has the least log loss on examples that were not trained on {cite:p}`guo2017`.
 # Its errors stay as they are.
 
 
@@ -313,7 +313,7 @@ for name, p, bound, because in (
 
 # %% [markdown]
 # At 0.2/N the check sees an error: half the rate raises the probability of the right class by {c}`half-moves`.
-# Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here, and report three standard errors as what the check could not see.
+# Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here, and report twice three standard errors as what the check could not see, because half the rate removes only half of the error.
 # More chains make the check sharper.
 # Do not compare with the difference between *chains*, which stay near different modes: it hides an error of the rate.
 # `sample` warns that the chains do not agree, and after so few epochs that samples are too narrow: weights that the data leave free are slower than predictions.

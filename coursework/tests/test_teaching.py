@@ -50,7 +50,7 @@ def test_table_of_points_is_that_of_the_notebooks():
 
 
 def test_hours_are_those_that_the_assignments_say():
-    words = {"three to four": "3–4", "four to five": "4–5"}
+    words = {"four to five": "4–5", "five to six": "5–6"}
     texts = [
         "\n".join(cell.source for cell in item.read().cells)
         for item in pairs.assignments()

@@ -10,8 +10,8 @@
 #
 # You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *What a minibatch sees*, *The obvious thing overheats: naive stochastic-gradient HMC* and *Friction: stochastic-gradient HMC* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
-# *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
+# *Before you start*, read the chapters *What a minibatch sees*, *The obvious thing overheats: naive stochastic-gradient HMC*, *Friction: stochastic-gradient HMC* and *Measuring the noise* of the book *Stochastic-gradient MCMC, derived and run* (`README.md` says where it is). Each task names the sections that it rests on.
+# *It takes* five to six hours: three for the code, two for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
 # *In the code tasks* you write everything yourself: `torch`, with automatic differentiation if you like, `math`, NumPy and SciPy are allowed. `sgmc` is not there when the code tasks are graded, and its functions raise an error; in the plots you may use what you like.
