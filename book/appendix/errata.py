@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 25 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 26 minutes · Running: about 20 seconds
 # ```
 #
 # ```{index} ! errata, ! wrong formula, ! bug in a sampler

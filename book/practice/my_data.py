@@ -9,7 +9,7 @@
 # # My targets are …, my layer is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 50 minutes · Running: about 30 seconds
+# Level: first course · Reading: about 51 minutes · Running: about 30 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and targets that people bring first: copy the first cell, then the block that is yours. *Augmented images* has the images of *Segmentation*, and *Pretrained weights* those of *Augmented images*.
@@ -905,7 +905,7 @@ print("errors of the head below 10 %:", bool(wrong < 0.1))
 #
 # A run is where its start is: put module, data and generator there, and call the same lines.
 # On Apple's GPU, `"mps"`, take float32, because it has no float64.
-# The pages run on CPUs, some long runs of *Studies* were made on an H100; a GPU pays for large networks, and for many chains.
+# The pages run on CPUs, some long runs of *Studies* were made on an H100. A GPU should pay for large networks and for many chains; we did not time it.
 # Out of memory? A step takes the memory of a training step times the number of chains: take fewer chains, or a smaller batch.
 # On several GPUs run one process each, with a seed of its own, save its samples, and put the chains side by side by `Draws.pool`.
 

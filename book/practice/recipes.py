@@ -210,7 +210,7 @@ check(
 # ```{index} ! NumPyro, ! PyMC, ! Stan
 # ```
 #
-# While the data fit into memory, stay where you are: their NUTS is as right as ours, and NumPyro's is faster ({doc}`/book/practice/step_cost`).
+# While the data fit into memory, stay where you are: their NUTS is as right as ours ({doc}`/book/practice/step_cost` has the times).
 #
 # ````{admonition} The first cell in NumPyro
 # :class: dropdown

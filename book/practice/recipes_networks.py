@@ -313,7 +313,7 @@ for name, p, bound, because in (
 
 # %% [markdown]
 # At 0.2/N the check sees an error: half the rate raises the probability of the right class by {c}`half-moves`.
-# Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here, and report twice three standard errors as what the check could not see, because half the rate removes only half of the error.
+# Half of that again moves it by {c}`quarter-moves`, less than three standard errors: take 0.1/N here (but halve again if two moves have one sign), and report twice three standard errors as what the check could not see, because half the rate removes only half of the error.
 # More chains make the check sharper.
 # Do not compare with the difference between *chains*, which stay near different modes: it hides an error of the rate.
 # `sample` warns that the chains do not agree, and after so few epochs that samples are too narrow: weights that the data leave free are slower than predictions.

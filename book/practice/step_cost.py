@@ -9,7 +9,7 @@
 # # What it costs
 #
 # ```{div} page-head
-# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 18 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! speed, ! time of a step, ! control variates, ! GPU, ! several GPUs, ! many machines, ! consensus Monte Carlo, ! slow NUTS

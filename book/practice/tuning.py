@@ -9,7 +9,7 @@
 # # Tuning and checking
 #
 # ```{div} page-head
-# Level: second course · Reading: about 19 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 20 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! batch size, ! step size, ! friction, ! burn-in, ! thinning, ! choosing hyperparameters, ! is my sampler right?

@@ -9,7 +9,7 @@
 # # Which library samples the right distribution?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # ```{index} ! Blackjax, ! posteriors, ! SGMCMCJax, ! jax-sgmc, ! devinterp, ! torch-uncertainty, ! bayestorch, ! Turing, ! TensorFlow Probability, ! learning rate
