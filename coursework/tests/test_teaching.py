@@ -22,6 +22,12 @@ HEAD = (
 )
 
 
+def texts():
+    return [
+        "\n".join(x.source for x in one.read().cells) for one in pairs.assignments()
+    ]
+
+
 def test_the_task_on_the_page_is_the_students(tmp_path):
     released = edition.release_notebooks(tmp_path).values()
     cells = {cell.source.rstrip() for one in released for cell in one.cells}
@@ -30,10 +36,8 @@ def test_the_task_on_the_page_is_the_students(tmp_path):
 
 
 def test_the_rubric_on_the_page_is_the_assignments():
-    [start] = [at for at in range(len(PAGE)) if PAGE.startswith("> **Rubric.**", at)]
-    shown = [line[2:] for line in PAGE[start:].split("\n\n")[0].splitlines()]
-    cells = [cell.source for cell in pairs.assignments()[0].read().cells]
-    assert any("\n".join(shown) in cell for cell in cells)
+    [rubric] = re.findall(r"^> (\*\*Rubric\.\*\*.*?)\n\n", PAGE, re.S | re.M)
+    assert rubric.replace("\n> ", "\n") in texts()[0]
 
 
 def test_table_of_points_is_that_of_the_notebooks():
@@ -51,13 +55,8 @@ def test_table_of_points_is_that_of_the_notebooks():
 
 def test_hours_are_those_that_the_assignments_say():
     words = {"four to five": "4–5", "five to six": "5–6"}
-    texts = [
-        "\n".join(cell.source for cell in item.read().cells)
-        for item in pairs.assignments()
-    ]
-    hours = [words[re.search(r"\*It takes\* (.*?) hours", one)[1]] for one in texts]
-    said = re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE + MANUAL, re.M)
-    assert said == 2 * hours
+    hours = [words[re.search(r"\*It takes\* (.*?) hours", one)[1]] for one in texts()]
+    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE + MANUAL, re.M) == 2 * hours
 
 
 def test_checks_of_the_manual_are_those_that_there_are():

@@ -236,7 +236,7 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
 
     known = tuple(map(pick, one.known, other.known))
-    return Point(*map(pick, one[:3], other[:3]), known)
+    return Point(*map(pick, one[:3], other[:3]), known=known)
 
 
 def check_energy(energy: Tensor) -> None:
