@@ -23,9 +23,8 @@ HEAD = (
 
 
 def texts():
-    return [
-        "\n".join(x.source for x in one.read().cells) for one in pairs.assignments()
-    ]
+    assignments = [item.read().cells for item in pairs.assignments()]
+    return ["\n".join(cell.source for cell in cells) for cells in assignments]
 
 
 def test_the_task_on_the_page_is_the_students(tmp_path):
@@ -44,11 +43,8 @@ def test_table_of_points_is_that_of_the_notebooks():
     rows = [line for line in MANUAL.splitlines() if re.match(r"\| \*\*\d ", line)]
     for row, item in zip(rows, pairs.assignments(), strict=True):
         cells = [cell.metadata.get("nbgrader", {}) for cell in item.read().cells]
-        points = {
-            cell.grade_id.removesuffix("-test"): cell.points
-            for cell in cells
-            if cell.get("grade")
-        }
+        graded = [cell for cell in cells if cell.get("grade")]
+        points = {one.grade_id.removesuffix("-test"): one.points for one in graded}
         stated = re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)
         assert {task: int(number) for task, number in stated} == points
 
