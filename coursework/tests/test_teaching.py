@@ -34,11 +34,6 @@ def test_the_task_on_the_page_is_the_students(tmp_path):
     assert len(cells & set(shown)) == 2 == len(shown)
 
 
-def test_the_rubric_on_the_page_is_the_assignments():
-    [rubric] = re.findall(r"^> (\*\*Rubric\.\*\*.*?)\n\n", PAGE, re.S | re.M)
-    assert rubric.replace("\n> ", "\n") in texts()[0]
-
-
 def test_table_of_points_is_that_of_the_notebooks():
     rows = [line for line in MANUAL.splitlines() if re.match(r"\| \*\*\d ", line)]
     for row, item in zip(rows, pairs.assignments(), strict=True):
