@@ -262,7 +262,7 @@ check("flipped", causes["labels flipped", 0.1], DECIDED, kind="stored")
 check("flipped-one", alone["labels flipped"], OPEN, kind="stored")
 
 # %% [markdown]
-# * **A narrow prior** makes cold better, {c}`narrow`: it mends that much of the {c}`narrow-costs` that the narrow prior costs. A cold posterior is the likelihood to the power $1/T$ with the prior variance $vT$; to temper the likelihood alone is to cool a posterior of the variance $v/T$, and those chains have not arrived here.
+# * **A narrow prior** makes cold better, {c}`narrow`: it wins back that much of the {c}`narrow-costs` that the narrow prior costs. A cold posterior is the likelihood to the power $1/T$ with the prior variance $vT$; to temper the likelihood alone is to cool a posterior of the variance $v/T$, and those chains have not arrived here.
 # * **Labels that are wrong**, and a test with right ones: {c}`flipped`. But one chain gains nothing, {c}`flipped-one`: it is the average of four cold modes that predicts well, which is no posterior's average.
 # * **Averaged copies**, moved by two pixels of 28, bring an effect, and are still behind no copies at all. Their chains are up to 1.6 times too hot.
 #
