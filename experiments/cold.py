@@ -1,7 +1,7 @@
 """Cold posteriors of a network of digits: T from 1 to 0.01, a cause at a time.
 
 The network has 7 × 7 pixels and 1,210 weights, so that its first seed can be compared
-with long HMC; a larger one has the first arm only. All runs have as many gradients.
+with long HMC; a larger one, and one with convolutions, have the first arm only. All runs have as many gradients.
 The chains' own temperature is measured by layer, by the virial theorem about the mean
 of each chain's other half, and so within the modes that it has reached. Where a layer's
 is off by more than a tenth the run is repeated at half the step size, at most twice;
@@ -15,11 +15,11 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from booklib.data import digits, mnist
-from booklib.models.networks import multilayer_perceptron
+from booklib.models.networks import Images, multilayer_perceptron
 from booklib.runs.results import checksum, circumstances, score
 from booklib.scores.fidelity import predictive_distance
 from experiments.study import Experiment, Options, Prepared, in_a_name, once
@@ -57,7 +57,7 @@ class Weighted(Softmax):
 class Arm(NamedTuple):
     """What is sampled: the network's posterior with one thing changed."""
 
-    network: str = "small"  #: or "larger"
+    network: str = "small"  #: or "larger", or "convolutions"
     prior_variance: float = 1.0
     tempered: str = "posterior"  #: or the "likelihood" alone
     flipped: float = 0.0  #: share of labels that are drawn anew
@@ -72,6 +72,7 @@ ARMS = {
     "labels flipped": Arm(flipped=FLIPPED),
     "likelihood tempered": Arm(tempered="likelihood"),
     "larger network": Arm(network="larger"),
+    "convolutions": Arm(network="convolutions"),
 }
 LAYERS = {"small": [49, 20, 10], "larger": [196, 50, 10]}
 
@@ -102,6 +103,21 @@ def shown(inputs: Tensor, arm: Arm, copies: bool = False) -> Tensor:
     return few.view(*inputs.shape[:-1], -1)
 
 
+def network_of(arm: Arm) -> nn.Module:
+    """Make the arm's network; that of convolutions reads 14 × 14 pixels."""
+    if arm.network in LAYERS:
+        return multilayer_perceptron(LAYERS[arm.network])
+    return nn.Sequential(
+        Images((1, 14, 14)),
+        nn.Conv2d(1, 8, 3, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(64, 10),
+    )
+
+
 def posterior_of(
     arm: Arm, train: tuple[Tensor, Tensor], temperature: float, weight: float = 1.0
 ) -> NetworkPosterior:
@@ -121,7 +137,7 @@ def posterior_of(
         targets = targets.repeat_interleave(COPIES)
         weight /= COPIES
     return NetworkPosterior(
-        multilayer_perceptron(LAYERS[arm.network]),
+        network_of(arm),
         inputs,
         targets,
         prior_variance=variance,

@@ -78,14 +78,26 @@ def wider(prepared: Prepared, small: bool) -> Methods:
 
 def wider_momentum(prepared: Prepared, small: bool) -> Methods:
     """List the grid of SGD with momentum, shifted in the same way."""
+    return momentum_only(prepared, small, (0.05, 0.1, 0.2), (0.1, 0.3), (0.01, 0.1))
+
+
+def stronger_momentum(prepared: Prepared, small: bool) -> Methods:
+    """List settings of SGD with momentum with priors at least as strong as N(0, 1)."""
+    return momentum_only(prepared, small, (0.1,), (0.1, 0.03, 0.01), (1.0, 3.0, 10.0))
+
+
+def momentum_only(
+    prepared: Prepared, small: bool, rates: tuple, decays: tuple, precisions: tuple
+) -> Methods:
+    """List a grid of SGD with momentum: learning rates times N, α and λ."""
     plans, total = settings(prepared, small), len(prepared.train.targets)
     grid = [
         plans["SGD with momentum"][0].but(
             learning_rate=rate / total, momentum_decay=decay, prior=Prior(precision)
         )
-        for rate in (0.05, 0.1, 0.2)
-        for decay in (0.1, 0.3)
-        for precision in (0.01, 0.1)
+        for rate in rates
+        for decay in decays
+        for precision in precisions
     ]
     return {"SGD with momentum": grid}
 

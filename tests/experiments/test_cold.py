@@ -80,7 +80,10 @@ def test_a_fifth_of_the_labels_are_drawn_anew():
     assert abs(wrong - 0.18) < 4 * math.sqrt(0.18 * 0.82 / 4_000)
 
 
-@pytest.mark.parametrize(("name", "dim"), [("base", 1_210), ("larger network", 10_360)])
+@pytest.mark.parametrize(
+    ("name", "dim"),
+    [("base", 1_210), ("larger network", 10_360), ("convolutions", 1_898)],
+)
 def test_a_network_has_the_weights_that_the_page_says(name, dim):
     posterior = posterior_of(ARMS[name], TRAIN, 1.0)
     assert posterior.dim == dim

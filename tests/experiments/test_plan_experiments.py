@@ -22,7 +22,7 @@ NUMBERS = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
 FULL = Prepared(NUMBERS, NUMBERS)
 SIDE_BY_SIDE = (
     "mnist_more uncertainty_control small_start fashion_small_start letters_report "
-    "held_whole report_momentum"
+    "held_whole"
 ).split()
 COMPARED = [
     name
