@@ -19,7 +19,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from booklib.data import digits, mnist
-from booklib.models.networks import Images, multilayer_perceptron
+from booklib.models.networks import multilayer_perceptron
 from booklib.runs.results import checksum, circumstances, score
 from booklib.scores.fidelity import predictive_distance
 from experiments.study import Experiment, Options, Prepared, in_a_name, once
@@ -100,22 +100,19 @@ def shown(inputs: Tensor, arm: Arm, copies: bool = False) -> Tensor:
     inputs = moved(inputs) if copies else inputs
     by = 4 if arm.network == "small" else 2
     few = functional.avg_pool2d(inputs.view(-1, 1, 28, 28), by)
-    return few.view(*inputs.shape[:-1], -1)
+    if arm.network == "convolutions":
+        few = functional.unfold(few, 3, stride=2).mT
+    return few.reshape(*inputs.shape[:-1], -1)
 
 
 def network_of(arm: Arm) -> nn.Module:
-    """Make the arm's network; that of convolutions reads 14 × 14 pixels."""
+    """Make the arm's network; that of convolutions has eight filters of 3 × 3 pixels,
+    and reads the 36 places on which they are put.
+    """
     if arm.network in LAYERS:
         return multilayer_perceptron(LAYERS[arm.network])
-    return nn.Sequential(
-        Images((1, 14, 14)),
-        nn.Conv2d(1, 8, 3, stride=2),
-        nn.ReLU(),
-        nn.Conv2d(8, 16, 3, stride=2),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(64, 10),
-    )
+    filters = nn.Unflatten(-1, (36, 9)), nn.Linear(9, 8), nn.ReLU(), nn.Flatten(-2)
+    return nn.Sequential(*filters, nn.Linear(288, 10))
 
 
 def posterior_of(
@@ -185,12 +182,14 @@ def sampled(
     posterior = posterior_of(arm, prepared.train, temperature)
     start = posterior.initial_position(CHAINS, Generator().manual_seed(seed))
     steps, tries = STEPS // size, []
+    # the noise of weights that are shared takes most of a step
+    every = 10 if arm.network == "convolutions" else 1
     while True:
         half = 2 ** (len(tries) if halved is None else halved)
         kernel = SGHMC.from_learning_rate(
             RATE / half**2,
             DECAY / half,
-            noise_estimate=OnlineNoise(),
+            noise_estimate=OnlineNoise(refresh_every=every),
             temperature=temperature,
         )
         thinning = max(1, steps // (2 * KEPT))

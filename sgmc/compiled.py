@@ -22,6 +22,8 @@ _AT_MOST = 16
 # Inductor writes a loop for a matrix times a vector, where a row times a matrix calls a
 # library that is faster.
 _PRODUCTS = {torch.ops.aten.mv.default: lambda a, x: (x[None] @ a.mT)[0]}
+# It would gather the minibatches of all steps at once, more than a cache holds.
+_OPTIONS = {"cpp.max_horizontal_fusion_size": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,8 @@ def _compile(function: Callable, tensors: list[Tensor]) -> Callable:
         with torch.no_grad():
             kind: Any = dict(tracing_mode="fake", _allow_non_fake_inputs=True)
             trace = make_fx(function, decomposition_table=_PRODUCTS, **kind)
-            return cast(Callable, compile_graph(trace(*tensors), cast(Any, tensors)))
+            graph = compile_graph(trace(*tensors), cast(Any, tensors), _OPTIONS)
+            return cast(Callable, graph)
     except Exception as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise RuntimeError(

@@ -45,8 +45,10 @@ def normal_block(
         >>> normal_block(torch.ones(2, 1), 3, Generator(), drawn=False).shape
         torch.Size([3, 2, 1])
     """
-    block = tensor.new_zeros((num_steps, *tensor.shape))
-    return block.normal_(generator=generator) if drawn else block
+    shape = (num_steps, *tensor.shape)
+    if not drawn:
+        return tensor.new_zeros(shape)
+    return tensor.new_empty(shape).normal_(generator=generator)
 
 
 def blocks(

@@ -28,6 +28,25 @@ def sampler(model, steps, job):
     return lambda key, theta: lax.scan(one, theta, random.split(key, steps))[1]
 
 
+def fresh(key, theta):
+    """Take steps of its SGHMC, each on a minibatch of its own."""
+    model, (size, friction, _) = in_jax.REGRESSION, shared.LOGISTIC
+    move = blackjax.sgmcmc.diffusions.sghmc(friction)
+    gradient = jax.grad(model.energy)
+
+    def one(state, key):
+        noise, batch = random.split(key)
+        slope = -gradient(state[0], model.minibatch(batch))
+        return move(noise, *state, slope, size), None
+
+    def draw(state, key):
+        state, _ = lax.scan(one, state, random.split(key, shared.INNER))
+        return state, state[0]
+
+    keys = random.split(key, shared.STEPS[0] // shared.INNER)
+    return lax.scan(draw, (theta, random.normal(key, theta.shape)), keys)[1]
+
+
 @jax.jit
 def nuts(key):
     """Adapt by its window and draw, compiled as one; count the gradients."""
@@ -48,6 +67,9 @@ def nuts(key):
 if __name__ == "__main__":
     law = "explicit Euler; minibatch held and momentum drawn anew for ten steps"
     rows = in_jax.rows("blackjax", law, sampler)
+    once = in_jax.turn(fresh, in_jax.TRUTH, shared.STEPS[0])
+    name = "blackjax, fresh minibatches"
+    rows[name, shared.SGHMC] = "explicit Euler", once
     run = lambda: int(nuts(random.PRNGKey(next(in_jax.SEEDS)))[1])
     rows["blackjax", shared.NUTS] = "NUTS", run
     shared.serve(rows, "blackjax", "jax", "jaxlib")

@@ -23,10 +23,12 @@ def network(theta, batch):
     return torch.autograd.grad(in_torch.network(theta, batch)[0], theta)[0].neg_()
 
 
-def sample(gradient, start, batch, steps, job):
-    """Make a turn of SGHMC, all noise of a step drawn as one, or of SGLD."""
+def sample(gradient, start, batch, steps, job, noises=1):
+    """Make a turn of SGHMC, all noise of a step drawn as one, or as two where the
+    gradient has its own; or of SGLD.
+    """
     step, friction, estimate = job or (shared.SGLD_STEP, 0, 0)
-    own = 4 * step**2 if gradient is well else 0.0
+    own = 4 * step**2 if gradient is well and noises == 1 else 0.0
     std = (2 * step * (friction - estimate if job else 1) + own) ** 0.5
     inner = shared.INNER if job else 1
     batch = (lambda: None) if gradient is well else batch
@@ -41,6 +43,8 @@ def sample(gradient, start, batch, steps, job):
             else:
                 momentum = theta
             momentum.sub_(gradient(theta, batch()), alpha=step)
+            if noises == 2:
+                momentum.sub_(noise.normal_(), alpha=2 * step)
             momentum.add_(noise.normal_(), alpha=std)
             if number % inner == inner - 1:
                 kept.append(theta.clone())
@@ -69,6 +73,9 @@ if __name__ == "__main__":
         law = "Algorithm 2" if given[-1] else "SGLD"
         rows[by_hand, row] = law, sample(gradient, *given)
         rows[bare, row] = "a gradient", floor(gradient, *given)
+        if row in shared.WELLS:
+            both = "PyTorch by hand, two noises"
+            rows[both, row] = "Algorithm 2", sample(gradient, *given, noises=2)
     *data, truth = map(torch.from_numpy, shared.regression())
     run = floor(logistic, truth, lambda: data, 2_000)
     rows[bare, shared.NUTS] = "a gradient of all data", run

@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from experiments import cold
-from experiments.cold import ARMS, Arm, Weighted, moved, posterior_of
+from experiments.cold import ARMS, Arm, Weighted, moved, posterior_of, shown
 from experiments.study import Options
 from sgmc.posteriors import Softmax
 
@@ -82,12 +83,23 @@ def test_a_fifth_of_the_labels_are_drawn_anew():
 
 @pytest.mark.parametrize(
     ("name", "dim"),
-    [("base", 1_210), ("larger network", 10_360), ("convolutions", 1_898)],
+    [("base", 1_210), ("larger network", 10_360), ("convolutions", 2_970)],
 )
 def test_a_network_has_the_weights_that_the_page_says(name, dim):
     posterior = posterior_of(ARMS[name], TRAIN, 1.0)
     assert posterior.dim == dim
     assert energy(posterior)[1].isfinite().all()
+
+
+def test_a_filter_is_a_convolution():
+    """The weights of all places are shared, as PyTorch's convolution has them."""
+    arm = ARMS["convolutions"]
+    network, inputs = cold.network_of(arm), shown(TRAIN[0], arm)
+    filters = network[1].weight.view(8, 1, 3, 3)
+    images = functional.avg_pool2d(TRAIN[0].view(-1, 1, 28, 28), 2)
+    expected = functional.conv2d(images, filters, network[1].bias, stride=2)
+    found = network[1](network[0](inputs)).mT
+    torch.testing.assert_close(found, expected.flatten(2))
 
 
 @pytest.mark.slow
