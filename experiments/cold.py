@@ -1,12 +1,13 @@
 """Cold posteriors of a network of digits: T from 1 to 0.01, a cause at a time.
 
 The network has 7 × 7 pixels and 1,210 weights, so that its first seed can be compared
-with long HMC; a larger one, and one with convolutions, have the first arm only. All runs have as many gradients.
-The chains' own temperature is measured by layer, by the virial theorem about the mean
-of each chain's other half, and so within the modes that it has reached. Where a layer's
-is off by more than a tenth the run is repeated at half the step size, at most twice;
-all its tries are kept. An arm that changes one thing has the step size of the network
-that it changes. The small version takes a two-hundredth of the steps.
+with long HMC; a larger one, and one with convolutions, have the first arm only. All
+runs have as many gradients. The chains' own temperature is measured by layer, by the
+virial theorem about the mean of each chain's other half, and so within the modes that
+it has reached. Where a layer's is off by more than a tenth the run is repeated at half
+the step size, at most twice; all its tries are kept. An arm that changes one thing has
+the step size of the network that it changes. The small version takes a two-hundredth of
+the steps.
 """
 
 from collections.abc import Iterator
