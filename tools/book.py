@@ -18,6 +18,7 @@ code, the package or a stored result changes."""
 import copy
 import hashlib
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -211,23 +212,22 @@ def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.Noteboo
 
 
 def execute_apart(pages: list[Path], root: Path) -> None:
-    """Execute pages, each in a process of its own, which ends when this one stops."""
+    """Execute pages, each in a fork of this process, which ends when this one stops: to
+    import what executes notebooks takes as long as to import torch.
+    """
+    import nbclient  # noqa: F401  once, for all forks
+
     waiting, running, count = list(pages), {}, 0
+    fork = multiprocessing.get_context("fork")
     try:
         while waiting or running:
             while waiting and len(running) < min(os.cpu_count(), 4):
                 path = waiting.pop(0)
-                program = str(Path(__file__).resolve())
-                command = [sys.executable, program, "one", str(path), str(root)]
-                # In a session of its own: Ctrl-C comes to this process alone.
-                running[path] = subprocess.Popen(
-                    command, cwd=root, start_new_session=True
-                )
+                running[path] = fork.Process(target=execute_alone, args=(path, root))
+                running[path].start()
             time.sleep(0.05)
-            for path in [
-                path for path, each in running.items() if each.poll() is not None
-            ]:
-                if running.pop(path).returncode != 0:
+            for path in [x for x, each in running.items() if not each.is_alive()]:
+                if running.pop(path).exitcode != 0:
                     sys.exit(f"{path} was not executed: why is said above.")
                 count += 1
                 seconds = kept(path, root).metadata["executed"]["seconds"]
@@ -238,7 +238,13 @@ def execute_apart(pages: list[Path], root: Path) -> None:
     finally:
         for process in running.values():
             process.kill()  # its kernel sees that and ends, too
-            process.wait()
+            process.join()
+
+
+def execute_alone(path: Path, root: Path) -> None:
+    """Execute a chapter in a session of its own: Ctrl-C comes to the parent alone."""
+    os.setsid()
+    execute_one(path, root)
 
 
 def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
@@ -673,8 +679,6 @@ def main(command: str, *options: str) -> None:
             sys.exit(build_chapter(*options))
         elif command == "sync" and not options:
             sync(execute(chapters()))
-        elif command == "one" and len(options) == 2:  # of those that execute starts
-            execute_one(*map(Path, options))
         elif command == "check" and not options:
             found = problems()
             print(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Generator, Tensor
+from torch.utils._pytree import tree_leaves
 
 from sgmc.checks import agree, evaluate, shown, versions
 from sgmc.minibatches import Fresh, Held, MinibatchRule, Passes
@@ -224,7 +225,8 @@ def within(
     for distance in (0.1, 0.001, 0.0):
         near = position + distance * direction
         found = attempt(function, near)
-        if found is not None and all(value.isfinite().all() for value in found):
+        leaves = tree_leaves(found)  # a tensor is one, and is not gone through
+        if found is not None and all(value.isfinite().all() for value in leaves):
             break
     return near, found
 
