@@ -1,13 +1,14 @@
 """Cold posteriors of a network of digits: T from 1 to 0.01, a cause at a time.
 
 The network has 7 × 7 pixels and 1,210 weights, so that its first seed can be compared
-with long HMC; a larger one, and one with convolutions, have the first arm only. All
-runs have as many gradients. The chains' own temperature is measured by layer, by the
-virial theorem about the mean of each chain's other half, and so within the modes that
-it has reached. Where a layer's is off by more than a tenth the run is repeated at half
-the step size, at most twice; all its tries are kept. An arm that changes one thing has
-the step size of the network that it changes. The small version takes a two-hundredth of
-the steps.
+with long HMC; a larger one, and one with convolutions, have the first arm only, the
+latter at three temperatures and the least step size: its filters are too hot at every
+other. All runs have as many gradients. The chains' own temperature is measured by
+layer, by the virial theorem about the mean of each chain's other half, and so within
+the modes that it has reached. Where a layer's is off by more than a tenth the run is
+repeated at half the step size, at most twice; all its tries are kept. An arm that
+changes one thing has the step size of the network that it changes. The small version
+takes a two-hundredth of the steps.
 """
 
 from collections.abc import Iterator
@@ -251,11 +252,12 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     data = checksum(prepared.train, prepared.test)
     methods: dict[str, dict] = {}
     for name, arm in ARMS.items():
-        for temperature in TEMPERATURES[:: 4 if options.small else 1]:
+        several = COMPARED if arm.network == "convolutions" else TEMPERATURES
+        for temperature in several[:: len(several) - 1 if options.small else 1]:
             for seed in range(options.seeds):
                 method = f"{name}, T = {temperature:g}"
                 path = prepared.folder / f"{in_a_name(method)}-{seed}.json"
-                halved = None
+                halved = 2 if arm.network == "convolutions" else None
                 if arm.network == "small" and name != "base":
                     base = methods[f"base, T = {temperature:g}"]["runs"][seed]
                     halved = len(base["tries"]) - 1
