@@ -82,7 +82,7 @@ def stored(name, value, bound=None, says="", digits=None, margin=None):
 # | The noisy path “diverges significantly”; friction corrects it, and fresh momenta, says the report, “seems to mitigate the problem” | p. 7, Figure 2; report, p. 8 | **holds** with the caption's noise: after 15,000 steps the spread is {c}`path`, with friction {c}`path-friction`, with fresh momenta {c}`path-fresh` |
 # | SGHMC has lower error than SGLD “at very low autocorrelation times” | p. 7, Figure 3a; report, p. 9–10 | **holds**: SGHMC's largest error is {c}`figure-3` of SGLD's least, at shorter times; the printed times are counts of lags |
 # | The momentum makes the sampler “move along the distribution contours”; “after just a few samples” it has explored the tails | p. 7, Figure 3b; Duke, p. 5; report, p. 9 | **holds** over several steps: after ten it has {c}`tails` of the variance along, SGLD {c}`tails-sgld` |
-# | Time complexity and running time are those of SGLD | p. 6–8 | **holds** of the complexity; minutes, SGHMC less SGLD, are {c}`minutes`, open |
+# | Time complexity and running time are those of SGLD | p. 6–8 | **holds** of the complexity; minutes, SGHMC minus SGLD, are {c}`minutes`, open |
 
 # %% tags=["hide-input"]
 exact("kurtosis", (1 - 6 * 0.01 * 0.99) / 0.99, near(0.95, 0.001), digits=2)
@@ -104,7 +104,7 @@ fifteen = LinearChain(
 ).stationary_covariance()
 sgld = langevin_chain(PRECISION, eta).stationary_covariance()
 off = (fifteen[:2, :2] - sgld).abs().max()
-exact("as-sgld", off, near(0, 1e-10), says="Equation (15) with α = 1 less SGLD")
+exact("as-sgld", off, near(0, 1e-10), says="Equation (15) with α = 1 minus SGLD")
 biased = [variance(sghmc_chain(one, step, 3.0, 4.0)) - 1 for step in (0.05, 0.01)]
 exact("choice", biased[0] / biased[1], near(5, 0.2))
 for name, keep, bound in (("decaying", False, 1.0), ("decaying-kept", True, 0.69)):
@@ -170,7 +170,7 @@ for name, chain, bound in (
 # | “SGD with momentum converges faster than SGD” | p. 7 | **holds**, each at its best rate: after 50 rounds, where the figure begins, {c}`momentum-faster` points |
 # | The difference is “not statistically significant”; averaging is “only as good as optimization based method on this setting” | bayesnn/README.md, the authors' later note | **holds** of one run, as theirs was; fifteen seeds show it too modest about the error on these digits, {c}`mnist/last` points, decided; in log loss momentum is ahead ({c}`mnist/last-loss`) |
 # | On CIFAR and ImageNet sampling averaging “is harder to catch up with optimization methods” | bayesnn/README.md | **holds** on CIFAR-10 against a falling rate, {c}`cifar/falls` points ({doc}`CIFAR-10 </book/studies/cifar>`); ImageNet not run |
-# | On MovieLens-1M both samplers predict better than both optimisers, by 0.013 | p. 8, Table 1 | **not run**; on made-up ratings SGHMC less momentum is {c}`recommender/gain`, open ({doc}`ratings </book/studies/recommender>`) |
+# | On MovieLens-1M both samplers predict better than both optimisers, by 0.013 | p. 8, Table 1 | **not run**; on made-up ratings SGHMC minus momentum is {c}`recommender/gain`, open ({doc}`ratings </book/studies/recommender>`) |
 
 # %% tags=["hide-input"]
 MOMENTUM, NESTEROV = "SGD with momentum", "SGD with Nesterov momentum"
@@ -188,7 +188,7 @@ def errors_of(seeds, method, use="average"):
 
 
 paper = {
-    f"{sampler} less {rival}": (
+    f"{sampler} − {rival}": (
         errors_of(more, sampler),
         errors_of(more, rival, "last"),
     )
@@ -224,7 +224,7 @@ stored(
 # | Accuracy after 0 to 25 epochs of warm-up, SGHMC; after 0 to 2, SGNUTS | p. 16, table | **measured**: {c}`warm-ups` of six and {c}`warm-ups-trees` of three lie where 95 % of new runs of ours would |
 # | The paper's plot shows “far fewer points” than 15,000 steps; 360 steps align more closely | p. 8–9, Figure 3 | **holds** in part: its code draws 300 points, each the fiftieth step |
 # | Of $\lambda = 0.1$, 1 and 10 the second is “the most effective” | p. 10 | **holds** by its score, a drawn class: 0.1 and 10 err more by {c}`strong` and {c}`weak` with momentum, {c}`strong-sgd` and {c}`weak-sgd` without; by the most probable class 0.1 is better for SGD, {c}`probable` |
-# | Variational inference “converges faster” | p. 17 | **holds** from its start: after eleven epochs the fit less SGHMC is {c}`faster` points; at a common small start SGHMC is ahead ({c}`variational/early`, {doc}`variational </book/studies/variational>`) |
+# | Variational inference “converges faster” | p. 17 | **holds** from its start: after eleven epochs the fit minus SGHMC is {c}`faster` points; at a common small start SGHMC is ahead ({c}`variational/early`, {doc}`variational </book/studies/variational>`) |
 # | The variational posterior needs “only hundreds of samples”, SGHMC “several more” | p. 11–12, 17 | **holds** of samples one step apart ({doc}`few </book/practice/recipes_networks>`); spread over the run, {c}`networks` networks of SGHMC are within 2 % of all in log loss, as are as many samples of a fit |
 # | An estimate of the gradient noise is used to increase the “sampling accuracy” | p. 3 | **holds** of a correct one: the temperature of $W_1$ is nearer to 1 by {c}`noise_of_networks/first`; the log loss is worse, {c}`noise_of_networks/loss`. In its program the estimate was zero ({doc}`noise </book/further/noise_of_networks>`) |
 # | The estimate “is much slower, and requires more memory” | p. 6 | **holds** of its matrix of $79{,}510^2$ numbers; a diagonal takes {c}`noise_of_networks/time` times the time |
@@ -307,7 +307,7 @@ enough = [
     min(n for n in curve if curve[n] <= 1.02 * curve[max(curve)]) for curve in curves
 ]
 stored("networks", enough[0], digits=2)
-stored("samples", enough[1] - enough[0], near(0, 0), says="A fit's samples less those")
+stored("samples", enough[1] - enough[0], near(0, 0), says="A fit's samples minus those")
 
 
 def as_published(accuracies, published):
@@ -367,12 +367,12 @@ exact("palindromic", flip_balance(palindromic), near(0, 1e-9), says=says)
 #
 # | claim | where | verdict |
 # | --- | --- | --- |
-# | “SGHMC is much faster than SGD with momentum” | p. 7 | **open**, and there is no reason for it, as both draw the same noise: minutes of 800 rounds, SGHMC less its momentum, {c}`faster-than-momentum` |
+# | “SGHMC is much faster than SGD with momentum” | p. 7 | **open**, and there is no reason for it, as both draw the same noise: minutes of 800 rounds, SGHMC minus its momentum, {c}`faster-than-momentum` |
 # | The sampler takes 7.61 s in Python and 0.316 s in C++ | p. 4 | **holds** that C++ is faster: one job takes NumPy {c}`cpp` times as long. The printed times are of two jobs ({doc}`errata </book/appendix/errata>`) |
 # | “Except using cpp, the other three methods provide similar results” | p. 4 | **holds**: the C++ program samples something else |
 # | autograd's jacobian “takes more time than expected” | p. 4 | **holds**: with a gradient by hand their job is {c}`by-hand` times as fast here |
 # | A Cholesky factor or Numba “only improves the algorithm a little” | p. 4 | **holds** of their program, most of whose time is differentiation; by hand the factors are {c}`cholesky` and {c}`numba` |
-# | Gradients “on massive datasets” are “infeasible”; SGHMC improves “the efficiency of HMC” | p. 7; Munich, Stochastic Dynamics; Kanpur, Efficient Posterior approx. … | **holds** in examples read: SGHMC's distance from a reference less that of HMC is {c}`examples-diabetes` and {c}`examples-digits`. In time HMC is ahead ({c}`fidelity/hmc` floors on patients, {doc}`fidelity </book/studies/fidelity>`); in regression plain SGHMC takes at least {c}`step_cost/plain-over-hmc` times HMC's time, unless it has control variates ({doc}`cost </book/practice/step_cost>`) |
+# | Gradients “on massive datasets” are “infeasible”; SGHMC improves “the efficiency of HMC” | p. 7; Munich, Stochastic Dynamics; Kanpur, Efficient Posterior approx. … | **holds** in examples read: SGHMC's distance from a reference minus that of HMC is {c}`examples-diabetes` and {c}`examples-digits`. In time HMC is ahead ({c}`fidelity/hmc` floors on patients, {doc}`fidelity </book/studies/fidelity>`); in regression plain SGHMC takes at least {c}`step_cost/plain-over-hmc` times HMC's time, unless it has control variates ({doc}`cost </book/practice/step_cost>`) |
 
 # %% tags=["hide-input"]
 costs, ported = read_result(RESULTS / "step_cost.json"), Seeds.read("bayesnn")
@@ -424,7 +424,7 @@ for name, gap in family(duke).items():
 # | Constant SGD has the posterior as stationary distribution, or “can be made to approximate” it | Constant SGD as Approximate Bayesian Inference | **holds** as an approximation: at any small rate its variances are {c}`constant` times apart ({doc}`constant SGD </book/further/constant_sgd>`) |
 # | In SGLD “stochastic gradient noise dominates”, then “injected noise dominates” | Stochastic Gradient Langevin Dynamics (SGLD) | **holds**: equal at $\varepsilon = 4/V$ |
 # | Bayes by Backprop: “test error of 1.32 % instead of 1.6 %” | Performance of Bayesian Neural Networks | **not run** with 1,200 units and 600 epochs: three hours a seed ({doc}`variational </book/studies/variational>`) |
-# | Bayes by Backprop has less regret than $\varepsilon$-greedy policies | Performance of Bayesian Neural Networks, a figure | **not run** at its length; in a tenth of the interactions its regret less that of $\varepsilon = 1$ % is {c}`bandit/backprop`, open, and of $\varepsilon = 5$ % {c}`regret` ({doc}`bandit </book/further/bandit>`) |
+# | Bayes by Backprop has less regret than $\varepsilon$-greedy policies | Performance of Bayesian Neural Networks, a figure | **not run** at its length; in a tenth of the interactions its regret minus that of $\varepsilon = 1$ % is {c}`bandit/backprop`, open, and of $\varepsilon = 5$ % {c}`regret` ({doc}`bandit </book/further/bandit>`) |
 
 # %% tags=["hide-input"]
 few = read_result(RESULTS / "few.json")["runs"]
@@ -480,7 +480,7 @@ exact("constant", ratios[0] / ratios[1], near(18.8, 0.1))
 # | claim | where | verdict |
 # | --- | --- | --- |
 # | Consensus with weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$; by the product of $J$ Gaussians | Parallel/Distributed MCMC, Approaches 1, 2 | **fails** in the first form unless the parts are alike: the prior counts twice, which moves the mean by {c}`errata/consensus` standard deviations; the second form holds for Gaussian parts |
-# | Standard dropout: “at test time, multiply each weight by the “keep” probability”; Monte Carlo dropout is “another popular and efficient way” | Efficient Posterior approx. … | **measured**: of the same networks, scaled weights less thirty masks, error {c}`dropout`, log loss {c}`dropout-loss`, both open |
+# | Standard dropout: “at test time, multiply each weight by the “keep” probability”; Monte Carlo dropout is “another popular and efficient way” | Efficient Posterior approx. … | **measured**: of the same networks, scaled weights minus thirty masks, error {c}`dropout`, log loss {c}`dropout-loss`, both open |
 # | “L usually set to 5”, “acceptance rate around 90 %” | Generating Samples in HMC; HMC in Practice | **measured**: {c}`best-hmc` is best in many dimensions, 0.9 has {c}`ninety` of its worth; five steps fit widths that differ three times |
 # | “The momentum forces exploring different regions instead of getting driven to” the MAP solution | Generating Samples in HMC | **holds** of HMC, whose only noise is the momentum; SGLD does without |
 # | Dropout “can be seen as learning a variational approximation of the weights” | Efficient Posterior approx. … | **holds** of one whose spread does not shrink with the data: with 10,000 examples {c}`dropout-spread` times the posterior's ({doc}`neighbours </book/further/neighbours>`) |
@@ -488,7 +488,7 @@ exact("constant", ratios[0] / ratios[1], near(18.8, 0.1))
 # | “The uncertainties may be underestimated in general” | Deep Ensembles | **holds** of ensembles at one budget, with {c}`width-diabetes` of the posterior's width on patients and {c}`width-digits` on digits ({doc}`fidelity </book/studies/fidelity>`) |
 # | “VI only has local convergence, sampling (in theory) can give exact posterior” | Approximate Inference … | **holds** of sampling; at a correlation of 0.9 the best independent fit has {c}`independent` of the variance |
 # | “Storing thousands of parameterisations” is “very costly” | Approximate Inference …; report, p. 11 | **holds** if all are kept; some tens are enough ({doc}`few </book/practice/recipes_networks>`) |
-# | Deep ensembles often perform better, “in terms of more diversity in the set of parameters learned”, “than other inference methods” | Deep Ensembles | **holds** of the error at one budget, against three of four: less SGHMC {c}`ensemble-SGHMC`, SGLD {c}`ensemble-SGLD`, Bayes by Backprop {c}`ensemble-Bayes`, but less dropout {c}`ensemble-dropout` is open; the diversity was not measured ({doc}`twenty methods </book/studies/neighbours_on_networks>`) |
+# | Deep ensembles often perform better, “in terms of more diversity in the set of parameters learned”, “than other inference methods” | Deep Ensembles | **holds** of the error at one budget, against three of four: minus SGHMC {c}`ensemble-SGHMC`, SGLD {c}`ensemble-SGLD`, Bayes by Backprop {c}`ensemble-Bayes`, but minus dropout {c}`ensemble-dropout` is open; the diversity was not measured ({doc}`twenty methods </book/studies/neighbours_on_networks>`) |
 # | Test errors of eight methods on CIFAR-10 and CIFAR-100, cSGHMC lowest | Efficient Posterior approx. …, a table | **not run** on its ResNet-18; on a small network its four comparisons are open ({doc}`cycles </book/studies/cyclical_networks>`) |
 
 # %% tags=["hide-input"]

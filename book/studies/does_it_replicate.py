@@ -32,8 +32,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # They make empirical claims of the form *this method errs less than that one*. Which of them come out again?
 #
 # **Most do, in the setting in which they were made: of {c}`claims` claims that we have run there {c}`holds` hold, {c}`open` are open and {c}`fails` fail. On equal terms, with one start, as many gradients and an averaged rival, {c}`fair-holds` of {c}`fair-claims` hold, {c}`fair-open` are open and {c}`fair-fails` fails.**
-# A claim *holds* if the errors over several seeds decide that the difference has the sign that its source gives it, *fails* if they decide the opposite, and is *open* otherwise. An interval is of one comparison alone; *decided* is judged for all of a family.
-# The one claim that fails on equal terms was open in its own setting. On equal terms Figure 8's {c}`eight` is open only because our own questions share its family; alone it would fail.
+# A claim *holds* if the errors over several seeds decide that the difference has the sign that its source gives it, *fails* if they decide the opposite, and is *open* otherwise. Intervals are of single comparisons; *decided* allows for how many there are ({doc}`/book/studies/mnist`).
+# The one claim that fails on equal terms was open in its own setting. On equal terms Figure 8's {c}`eight` is open only because it is judged together with our own questions; alone it would fail.
 # {numref}`fig-replicate` has a row for each claim. Rows without a name are the report's.
 #
 # In code a claim is two lists of errors, one entry a seed, and a verdict:
@@ -58,7 +58,7 @@ rivals = {
 }
 pairs = {name: (sghmc, errors) for name, errors in rivals.items()}
 for name, found in family(pairs).items():
-    print(f"SGHMC less momentum, {name}: {found}, {verdict(found)}")
+    print(f"SGHMC − momentum, {name}: {found}, {verdict(found)}")
 
 # %% tags=["hide-input"]
 mnist, program, figure = map(Seeds.read, ("mnist_more", "bayesnn", "figure5"))
@@ -138,83 +138,83 @@ small, near_zero = errors(start, "SGHMC"), errors(shoes, "SGHMC")
 # errors of the two in the source's setting, and on equal terms; the family there.
 CLAIMS = {
     "paper": {
-        "SGHMC than momentum": (
+        "SGHMC < momentum": (
             *("−0.27", (sghmc, errors(mnist, MOMENTUM, "last"))),
             *((sghmc, errors(mnist, MOMENTUM)), "mnist"),
         ),
-        "SGHMC than SGD": (
+        "SGHMC < SGD": (
             *("−0.46", (sghmc, errors(mnist, "SGD", "last"))),
             *((sghmc, errors(mnist, "SGD")), "mnist"),
         ),
-        "SGLD than momentum": (
+        "SGLD < momentum": (
             *("−0.05", (sgld, errors(mnist, MOMENTUM, "last"))),
             *((sgld, errors(mnist, MOMENTUM)), "mnist"),
         ),
-        "SGLD than SGD": (
+        "SGLD < SGD": (
             *("−0.24", (sgld, errors(mnist, "SGD", "last"))),
             *((sgld, errors(mnist, "SGD")), "mnist"),
         ),
     },
     "Wang et al.": {
-        "SGHMC than its momentum": (
+        "SGHMC < its momentum": (
             *("−0.07", (last("SGHMC"), last("Nesterov, noise on"))),
             *(None, "mnist"),
         ),
-        "SGHMC than SGLD, at SGHMC's rate": (
+        "SGHMC < SGLD, at SGHMC's rate": (
             *("−2.29", (last("SGHMC"), last("SGLD"))),
             *((sghmc, sgld), "mnist"),
         ),
-        "its momentum than SGLD": (
+        "its momentum < SGLD": (
             *("−2.22", (last("Nesterov, noise on"), last("SGLD"))),
             *(None, "mnist"),
         ),
     },
     "report": {
-        "Fig. 5: SGHMC than momentum": (
+        "Fig. 5: SGHMC < momentum": (
             *("−0.8 to 0.0", (digits, drawn(figure, NESTEROV))),
             *((small, errors(start, NESTEROV)), "report"),
         ),
-        "Fig. 5: SGHMC than SGD": (
+        "Fig. 5: SGHMC < SGD": (
             *("−1.8 to −1.3", (digits, drawn(figure, "SGD"))),
             *((small, errors(start, "SGD")), "report"),
         ),
-        "Fig. 5: SGHMC than SGLD": (
+        "Fig. 5: SGHMC < SGLD": (
             *("−1.8 to −0.7", (digits, errors(figure, "SGLD, as programmed"))),
             *((small, errors(start, "SGLD")), "report"),
         ),
-        "Fig. 7a: SGHMC than momentum": (
+        "Fig. 7a: SGHMC < momentum": (
             *("−6 to −5", (pictures, drawn(clothes, MOMENTUM))),
             *((near_zero, errors(shoes, NESTEROV)), "report"),
         ),
-        "Fig. 7a: SGHMC than SGD": (
+        "Fig. 7a: SGHMC < SGD": (
             *("no number", (pictures, drawn(clothes, "SGD"))),
             *(None, "report"),
         ),
-        "Fig. 7a: SGHMC than SGLD": (
+        "Fig. 7a: SGHMC < SGLD": (
             *("no number", (pictures, errors(clothes, "SGLD"))),
             *((near_zero, errors(shoes, "SGLD")), "report"),
         ),
-        "Fig. 6b: SGHMC than the fit": (
+        "Fig. 6b: SGHMC < the fit": (
             *("−3.2", (digits, seven("all", "scores.error", 100))),
             *((fitted("SGHMC"), fitted("Rényi's bound")), "fits"),
         ),
-        "Fig. 6a: SGHMC's alarm on letters": (
+        "Fig. 6a: SGHMC < momentum, letters": (
             *("one letter", (strange, letters(letter, NESTEROV, "last"))),
             *((letters(start, "SGHMC"), letters(start, NESTEROV)), "letters"),
         ),
-        "Fig. 8: five steps a sample than one": (
+        "Fig. 8: five steps a sample < one": (
             *("−2.2", (first("m = 5, held, α fixed"), first("m = 1"))),
             *((errors(steps, FIVE), errors(steps, "m = 1")), "steps"),
         ),
-        "p. 16: SGNUTS than SGHMC, warm-up 0": (
+        "p. 16: SGNUTS < SGHMC, warm-up 0": (
             *("−9.7", (epoch("their rule, one momentum", 0), epoch(COLD, 0))),
             *((at_equal("SGNUTS"), at_equal("SGHMC")), "trees"),
         ),
-        "p. 16: SGNUTS than SGHMC, warm-up 1": (
+        "p. 16: SGNUTS < SGHMC, warm-up 1": (
             *("−35.3", (epoch("their rule, one momentum", 1), epoch(COLD, 1))),
             *(None, "trees"),
         ),
-        "p. 16: SGNUTS than SGHMC, warm-up 2": (
+        "p. 16: SGNUTS < SGHMC, warm-up 2": (
             *("−50.9", (epoch("their rule, one momentum", 2), epoch(COLD, 2))),
             *(None, "trees"),
         ),
@@ -248,7 +248,7 @@ OTHERS = {
         if method != "m = 1" and (method, score) != (FIVE, "error")
     },
     "trees": {
-        f"{one} less {other}": (at_equal(one), at_equal(other))
+        f"{one} − {other}": (at_equal(one), at_equal(other))
         for one, other in (
             ("SGNUTS, then SGHMC", "SGHMC"),
             ("fresh momenta, then SGHMC", "SGHMC"),
@@ -268,7 +268,7 @@ for question in dict.fromkeys(of for *_, of in every.values()):
     found = family(ours | OTHERS.get(question, {}))
     fair |= {name: found[name] for name in ours}
 
-# %% mystnb={"figure": {"caption": "Claims of the form *this one errs less than that one*: the difference in points, with its 95 % interval over the seeds, on an axis that is linear from $-0.1$ to $0.1$ and logarithmic outside. Left of zero is as claimed, right of zero the opposite. Filled: in the source's own setting. Open: on equal terms. Green holds, red fails, grey is open. *Momentum* is SGD with momentum, *the fit* a variational posterior.", "name": "fig-replicate"}, "image": {"alt": "Nineteen rows. In sixteen the filled point is green and lies left of zero, between minus 0.13 and minus 37 points; three are grey. Of the fourteen open points eight are green, between minus 0.07 and minus 10, five grey near zero, and that of momentum in Figure 5 is red and lies right of zero, at 0.18."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Claims $A < B$, *A errs less than B*: the difference in points of error (Fig. 6a: of ROC area), with its 95 % interval over the seeds, on an axis that is linear from $-0.1$ to $0.1$ and logarithmic outside. Left of zero is as claimed, right of zero the opposite. Filled: in the source's own setting. Open: on equal terms. Green holds, red fails, grey is open. *Momentum* is SGD with momentum, *the fit* a variational posterior.", "name": "fig-replicate"}, "image": {"alt": "Nineteen rows. In sixteen the filled point is green and lies left of zero, between minus 0.13 and minus 37 points; three are grey. Of the fourteen open points eight are green, between minus 0.07 and minus 10, five grey near zero, and that of momentum in Figure 5 is red and lies right of zero, at 0.18."}} tags=["hide-input"]
 HUES = {"holds": "#2a9d5c", "open": "0.6", "fails": "#c8443c"}
 _, axes = plt.subplots(figsize=(6.8, 6.2))
 for place, name in enumerate(every):
@@ -297,7 +297,9 @@ axes.set_xscale("symlog", linthresh=0.1)
 ticks = [-30, -10, -3, -1, -0.3, 0, 0.3, 1, 3, 10]
 axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks], fontsize=8)
 axes.minorticks_off()
-axes.set(xlabel="points of error: as claimed  ←  0  →  the opposite", xlim=(-60, 12))
+axes.set(
+    xlabel="difference in points: as claimed  ←  0  →  the opposite", xlim=(-60, 12)
+)
 plt.show()
 
 
@@ -308,7 +310,7 @@ def told(found, name):
 
 
 show_table(
-    ["errs less", "published", "in its setting [95 %]", "on equal terms [95 %]"],
+    ["claim, A < B", "published", "in its setting [95 %]", "on equal terms [95 %]"],
     [
         [label, published, told(own, name), told(fair, name)]
         for label, (name, (published, *_)) in zip(labels, every.items(), strict=True)
@@ -316,7 +318,7 @@ show_table(
 )
 print(
     "Differences in points of error. Verdicts by Holm's procedure at 0.05: in its"
-    "\nsetting among the claims of a source, on equal terms in the family of the page."
+    "\nsetting among the claims of a source, on equal terms among all questions of its page."
 )
 
 # %% tags=["hide-input"]
@@ -325,7 +327,7 @@ for prefix, verdicts in zip(("", "fair-"), found, strict=True):
     check(f"{prefix}claims", len(verdicts), kind="stored", digits=2)
     for word in ("holds", "fails", "open"):
         check(f"{prefix}{word}", verdicts.count(word), kind="stored", digits=2)
-eight = fair["Fig. 8: five steps a sample than one"]
+eight = fair["Fig. 8: five steps a sample < one"]
 check("eight", eight, OPEN, kind="stored", margin=0.25)
 alone = eight.p_value < 0.05 and eight.mean > 0
 check("alone", alone, kind="stored", says="Figure 8's difference alone would fail")
@@ -342,7 +344,7 @@ for name, found in own.items():
 # * *Figure 6b*: the fit with all seven of its program's settings and its validation digits, three seeds; SGHMC on the test images ({doc}`/book/studies/variational`).
 # * *Page 16*: accuracy after 0, 1 or 2 epochs of warm-up. Trees, then SGHMC, are only proposed: no row ({doc}`/book/studies/steps_per_sample`).
 # * *Wang et al.*: their momentum is a sampler; with ordinary momentum the two claims are the paper's.
-# * *Blundell et al.*: that a scale mixture errs less than a Gaussian prior (published −0.46) and than SGD (−0.47) is not counted, because its 600 epochs were not run. At 50 epochs, untuned, mixture less Gaussian is {c}`variational/mixture`.
+# * *Blundell et al.*: that a scale mixture errs less than a Gaussian prior (published −0.46) and than SGD (−0.47) is not counted, because its 600 epochs were not run. At 50 epochs, untuned, mixture minus Gaussian is {c}`variational/mixture`.
 # ```
 #
 # *Before you read on: a claim holds in its own setting and is open on equal terms. What kind of difference between the two settings would you look for first?*
@@ -351,7 +353,7 @@ for name, found in own.items():
 #
 # * **The start.** The report's chains and optimisers begin with weights uniform on $(-2, 2)$. SGHMC forgets that in its warm-up; SGD's weights carry it to the end. From a small start, with the right noise, momentum errs less than SGHMC on digits, and more on clothes ({doc}`/book/studies/reproduction_report`).
 # * **The average.** A sampler predicts with an average of hundreds of networks, the optimiser with its last one. Averaging the optimiser's own path, too, takes more than half of Figure 4's gap to momentum ({doc}`/book/studies/mnist`). For SGD it does not help, so its two rows have no stronger rival there.
-# * **The unit.** An epoch that is counted in samples or trees takes five times the gradients, or up to a thousand times ({doc}`/book/studies/steps_per_sample`).
+# * **The unit.** An epoch counted in samples takes five times the gradients, one counted in SGNUTS's trees up to a thousand times ({doc}`/book/studies/steps_per_sample`).
 # * **The scale.** A likelihood that is not multiplied by $N/n$ makes the prior a hundred times too heavy ({doc}`/book/studies/variational`).
 # * **The score.** Accuracy does not warn of a temperature of $4\cdot10^{-8}$ ({doc}`/book/studies/reproduction_report`).
 #
@@ -372,7 +374,7 @@ for name, found in own.items():
 # | Bayes by Backprop for 600 epochs, and with 1,200 units (1.32 %) | ours have 50 epochs and one setting a fit | 3 hours a seed |
 # | the mushroom bandit at full length | size | 16 hours |
 #
-# Claims of theory, and of slides, are in {doc}`/book/appendix/sources`, one row each; slips of the pen in {doc}`/book/appendix/errata`.
+# Claims of theory, and of slides, are in {doc}`/book/appendix/sources`; slips of the pen in {doc}`/book/appendix/errata`.
 #
 # **To remember:** a published difference usually comes out again; its cause shows only on equal terms.
 #
@@ -386,13 +388,13 @@ for name, found in own.items():
 # ```{exercise}
 # :label: ex-replicate-family
 #
-# ★ *Compute.* A source makes four comparisons, with $p$-values 0.011, 0.013, 0.02 and 0.04. Which of them does Holm's procedure decide at 0.05? Which would be decided in a family of twenty-four, in which the other twenty are our own questions with large $p$-values?
+# ★ *Compute.* A source makes four comparisons, with $p$-values 0.011, 0.013, 0.02 and 0.04. Which of them does Holm's procedure decide at 0.05? Which would be decided in a family of twenty-four, in which the other twenty are our own questions with large $p$-values? (The procedure: {doc}`/book/studies/mnist`.)
 # ```
 #
 # ```{solution} ex-replicate-family
 # :class: dropdown
 #
-# In the family of four: $0.011 < 0.05/4$, $0.013 < 0.05/3$, $0.02 < 0.05/2$, $0.04 < 0.05$: all. In that of twenty-four none, since $0.011 > 0.05/24$. So the questions that we add must not be charged to the source.
+# In the family of four: $0.011 < 0.05/4$, $0.013 < 0.05/3$, $0.02 < 0.05/2$, $0.04 < 0.05$: all. In that of twenty-four none, since $0.011 > 0.05/24$. So in a source's own setting our questions are not charged to it; on equal terms, where the question is ours, they are.
 # ```
 #
 # ````{exercise}

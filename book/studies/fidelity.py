@@ -56,8 +56,8 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # For a network of a few hundred weights long chains of HMC are a reference. We measure distances from it in *floors*: one floor is the distance between two halves of the reference.
 # How close does each method come?
 #
-# **With 4,000 minibatches no method is close: the nearest is {c}`least-patients` floors away on patients, where a hundred exact draws would be at {c}`hundred-patients`, and {c}`least-digits` on digits, where they would be at {c}`hundred-digits`. HMC with exact gradients, run no longer than SGHMC, comes nearer than SGHMC: on patients its distance less SGHMC's is {c}`hmc` floors (mean and 95 % interval, five seeds).**
-# {numref}`fig-fidelity-methods` shows all methods. An interval is of one comparison alone; *decided* is judged for all of a family.
+# **With 4,000 minibatches no method is close: the nearest is {c}`least-patients` floors away on patients, where a hundred exact draws would be at {c}`hundred-patients`, and {c}`least-digits` on digits, where they would be at {c}`hundred-digits`. HMC that reads ten times as many examples, in no more seconds than SGHMC takes, comes nearer: on patients its distance minus SGHMC's is {c}`hmc` floors (95 %, five seeds). With as many examples as SGHMC it is farther.**
+# {numref}`fig-fidelity-methods` shows all methods. Intervals are of single comparisons; *decided* allows for how many there are ({doc}`/book/studies/mnist`).
 
 # %%
 problems = read_result(RESULTS / "fidelity.json")["problems"]
@@ -82,7 +82,7 @@ for name in problems:
     floor, draws = known["floor"]["total_variation"], 8 * known["draws"]
     print(f"{name:8}  {draws:,} draws, floor {floor:.4f} in total variation")
 
-# %% mystnb={"figure": {"caption": "Distance from the reference in floors, five seeds (dots), and where as many exact and independent draws would be expected (bars). Left: patients; right: digits. Grey: one floor. Open dots have a larger budget.", "name": "fig-fidelity-methods"}, "image": {"alt": "Two panels of dots, methods one below the other, on a logarithmic axis from one to several hundred floors. Three chains with ten times the budget come first in both, at 7 to 14; almost all others lie between 13 and 100 floors, those with many draws to the right of their bars."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Distance from the reference in floors, five seeds (dots), and where as many exact and independent draws would be expected (bars). Left: patients; right: digits. Grey: one floor. Open dots have a larger budget. Names: {doc}`/book/studies/neighbours_on_networks`.", "name": "fig-fidelity-methods"}, "image": {"alt": "Two panels of dots, methods one below the other, on a logarithmic axis from one to several hundred floors. Three chains with ten times the budget come first in both, at 7 to 14; almost all others lie between 13 and 100 floors, those with many draws to the right of their bars."}} tags=["hide-input"]
 order = sorted(  # the digits have all methods
     seeds["digits"].methods, key=lambda name: floors("digits", name).mean()
 )
@@ -142,7 +142,7 @@ plt.show()
 # \frac{E\,d(\hat p_n, \hat p_S)}{\text{floor}} \approx \frac12\sqrt{1 + \frac Sn}.
 # $$ (eq-fidelity-exact)
 #
-# A larger distance is bias. Does {eq}`eq-fidelity-chance` hold for a chain's draws, with the {term}`effective draws` for $S$? We test it with a small reference for the patients, eight chains of HMC:
+# A larger distance is bias. Does {eq}`eq-fidelity-chance` hold for a chain's draws, with the {term}`effective draws` for $S$? We test it with a small reference for the patients:
 
 # %%
 train, _, test = diabetes()
@@ -186,7 +186,7 @@ check("floor", floor_of(by_chain) / expected, near(1, 0.25), digits=3)
 #
 # ## The verdict
 #
-# All methods less SGHMC make one family in each problem; {doc}`/book/studies/mnist` explains the rule that decides.
+# The differences of all methods from SGHMC make one family in each problem.
 
 # %%
 gaps = {
@@ -209,7 +209,7 @@ rows = []
 for name in NAMED:
     compared = [gaps[p][name].starred() if name in gaps[p] else "" for p in problems]
     rows.append([name, *compared])
-show_table(["floors, less SGHMC [95 %]", "patients", "digits"], rows)
+show_table(["floors, minus SGHMC [95 %]", "patients", "digits"], rows)
 print("* decided by Holm's procedure in its family, given this reference.")
 its = [f"{floors(problem, 'SGHMC').mean():.1f}" for problem in problems]
 print(f"SGHMC itself: {its[0]} floors on patients, {its[1]} on digits.")
@@ -295,12 +295,12 @@ check("ranks-digits", ranks("digits"), at_most(0.4), kind="stored", digits=2)
 
 # %% [markdown]
 # * **Ten times the budget: the samplers come first** on both problems; SGHMC is then within {c}`ten` floors. HMC with all the data takes at most {c}`price` of the time of SGHMC at one budget: where all the data fit into a step, try HMC first.
-# * **One budget: the order depends on the problem.** On patients SGHMC is ahead of all but dropout and Bayes by Backprop, which are open. On digits nothing is decidedly ahead of it: ensembles are open (less SGHMC {c}`ensemble`).
+# * **One budget: the order depends on the problem.** On patients SGHMC is ahead of all but dropout and Bayes by Backprop, which are open. On digits nothing is decidedly ahead of it: ensembles are open (minus SGHMC {c}`ensemble`).
 # * **Few optimised networks can beat as many draws.** On digits the ensemble is at {c}`five` of the distance of five exact draws, because a mode lacks the scatter of a draw. It also lacks the posterior's width: on patients it is at {c}`five-patients` times their distance.
 # * **The width shows what the score does not.** The *width* is the spread of the predictions over a method's draws, in units of the reference's. SGLD on patients has less than half of it, at the rate that validation chose, the smallest of seven. On patients the cold chain of SGHMC is {c}`cold-width` times as wide as the posterior: validation gave it {c}`cold-rate` times SGHMC's rate, and the minibatches' noise heats it. Laplace's draws of all weights are far too wide, because a network is not linear {cite:p}`immer2021`.
 # * **A small log loss need not mean closeness.** The rankings by log loss and by distance have the correlation {c}`ranks-patients` on patients, but {c}`ranks-digits` on digits, where {c}`better` of 25 methods have a smaller log loss than the posterior. Among them are both samplers at a low temperature, a *cold posterior effect* {cite:p}`wenzel2020`.
 #
-# {cite:t}`izmailov2021`, on far larger networks, find an ensemble about as near to HMC as SGLD. Ours are open on patients (SGLD less ensemble: {c}`source-patients`); on digits SGLD is farther, decided ({c}`source-digits`).
+# {cite:t}`izmailov2021`, on far larger networks, find an ensemble about as near to HMC as SGLD. Ours are open on patients (SGLD minus ensemble: {c}`source-patients`); on digits SGLD is farther, decided ({c}`source-digits`).
 #
 # What a large step would do: the minibatches' noise comes on top, and makes the chain too wide. The rate here is {c}`demonstrated` times the tuned one:
 
@@ -378,7 +378,7 @@ def in_bins(outputs, variance, edges):
 
 
 off = (in_bins(outputs[0], 0.5, EDGES) - bin_mixtures(outputs[0], 0.5, EDGES)).abs()
-says = "The solution less the package's, at most"
+says = "The solution minus the package's, at most"
 check("bins", off.max(), near(0, 1e-12), kind="exact", says=says)
 
 # %% [markdown]

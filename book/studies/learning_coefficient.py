@@ -43,10 +43,10 @@ users, lawful = regression["users"], regression["SGHMC"]
 
 # %% [markdown]
 # A trained network's weights may change in many ways without changing what it computes. The *local learning coefficient* $\lambda$ measures how many of them count: it is half the number of weights if there is no such way, and less otherwise {cite:p}`lau2025,furman2024`.
-# The library *devinterp* estimates it by SGLD. Near the minimum $w^*$ of the mean loss $L$ of $n$ examples it samples $e^{-n\beta L(w)}$, where $n\beta$ is a number to choose, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$ with the average loss $\overline L$ along the chain. The step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
+# The library *devinterp* estimates it by SGLD. Near the minimum $w^*$ of the mean loss $L$ of $n$ examples (here $n$ is the tutorial's $N$, and a minibatch has $m$) it samples $e^{-n\beta L(w)}$, where $n\beta$ is a number to choose, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$ with the average loss $\overline L$ along the chain. The step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
 # How much of the number is the sampler's?
 #
-# **With $n\beta = n/\log n$, the choice of {cite:t}`lau2025`, more than half: on a regression whose answer is {c}`right`, SGLD reports {c}`users` ± {c}`users-half` (95 %) at a step that looks healthy. With $n\beta = m/\log m$ for minibatches of $m$, the library's own setting, the same step errs by {c}`default-share` % there, but by {c}`small-wide` and {c}`small-deep` % on two linear networks.**
+# **With $n\beta = n/\log n$, the choice of {cite:t}`lau2025`, more than half: on a regression whose answer is {c}`right`, SGLD reports {c}`users` ± {c}`users-half` (95 %) at a step that looks healthy. With $n\beta = m/\log m$, the library's own setting, the same step errs by {c}`default-share` % there, but by {c}`small-wide` and {c}`small-deep` % on two linear networks.**
 # {numref}`fig-coefficient` shows that the chain's exact distribution, its *law*, predicts this on the regression before the run.
 
 # %%
@@ -55,7 +55,7 @@ a = torch.logspace(-1, 1, d, dtype=torch.float64)  # curvatures of the loss
 
 
 def law(share, nbeta):
-    """What SGLD reports, its step being `share` over the largest curvature."""
+    """What SGLD reports (derived below), its step `share` over the largest curvature."""
     p, noise = nbeta * a + gamma, nbeta**2 * a / m
     step_size = share / p.max()
     v = (1 + step_size / 2 * noise) / (p * (1 - step_size / 2 * p))
@@ -88,7 +88,7 @@ left.errorbar(
     2 * lawful["error"],
     fmt="s",
     color=COLOURS["SGHMC"],
-    label="SGHMC by the law,\nequal gradients",
+    label="SGHMC set by choose,\nequal gradients",
 )
 left.set(xscale="log", xlabel=r"$\eta\,p_{\max}$", ylabel=r"reported $\hat\lambda$")
 left.legend()
@@ -137,7 +137,7 @@ plt.show()
 # That is why the small $n\beta$ protects: its bracket is 1.24, that of $n/\log n$ is 18. For the latter {eq}`eq-coefficient` has {c}`law-users` at the step of users, and {c}`law-run` with the curvatures of the very run.
 # If a loss is a mean over $T$ nearly independent tokens, the bracket is $1 + n\beta/(mT)$: for a language model, measure $V$.
 #
-# The price of a small $n\beta$ is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99). On a *singular* model, in which weights can change without changing the function, even an exact sampler then reports less than $\lambda$: {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. There $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - (\theta - 1)/\log n\beta$ only, with $\theta - 1$ the power of the logarithm in the volume.
+# The price of a small $n\beta$ is a wider neighbourhood, where $\gamma$ weighs more (4.41 in place of 4.99). On a *singular* model, in which weights can change without changing the function, even an exact sampler then reports less than $\lambda$: {c}`exact-wide` and {c}`exact-deep` on two networks whose $\lambda$ is 12 and 10. There $n\beta\,(\mathbb E L - L(w^*))$ is near $\lambda - j/\log n\beta$ only, with $j$ the power of the logarithm in the volume.
 #
 # A flat trace sees no excess: the chain *is* stationary, only too wide. The thermometer of `sgmc` does see it.
 #
@@ -279,8 +279,8 @@ NETWORKS = {
 }
 ROWS = {
     "users": "SGLD, the step of users",
-    "SGLD": "SGLD by the law",
-    "SGHMC": "SGHMC by the law",
+    "SGLD": "SGLD, set by choose",
+    "SGHMC": "SGHMC, set by choose",
 }
 
 
@@ -337,7 +337,7 @@ print("Parts regression, reduced-rank-… and deep-linear-…, same day and mach
 # %% [markdown]
 # On the regression both settings of the law are right; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
 # On the networks SGLD at the step of users reports more than twice the exact number ({c}`deep-users` on the deep one).
-# There the law knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. SGHMC by the law is farther off than SGLD on both ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
+# There the law knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. So use SGHMC on a quadratic only: on the networks it is farther off than SGLD ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
 #
 # **A coefficient from SGLD at a step chosen by eye is partly a property of the step.**
 #
@@ -360,7 +360,7 @@ print("Parts regression, reduced-rank-… and deep-linear-…, same day and mach
 #
 # ## Change it
 #
-# * In the cell of the law set `d, n, m, gamma = 10, 10_000, 64, 1.0` to `d, n, m, gamma = 10, 10_000, 1_024, 1.0`: at one half the large $n\beta$ reports 5.8.
+# * In the cell of the law set `d, n, m, gamma = 10, 10_000, 64, 1.0` to `d, n, m, gamma = 10, 10_000, 1_024, 1.0`: at one half the large $n\beta$ reports 5.8; the check `law-users` shows ✗.
 # * In the cell of `choose` set `gradients=640_000` to `gradients=320_000`: the law promises an error 1.4 times as large. At a tenth it finds no setting.
 #
 # ## Exercises

@@ -38,8 +38,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # You can pay for about one training of a network, 60 epochs on digits, and want probabilities. Twenty methods offer them, some at two to five times the price: samplers, ensembles, dropout, Laplace's method and others ({doc}`/book/further/neighbours` says what each does). Which of them is worth it?
 # We compare each with one network trained by SGD with momentum: by test error, by log loss, and by how well its entropy tells *letters*, which are no digits, from digits (the area under the ROC curve, 1 if it always does).
 #
-# **For errors it is an ensemble of five trainings of 12 epochs each: its error less that of the one network is {c}`ensemble` points (mean and 95 % interval, five seeds). In log loss dropout is level with it, for twice the seconds: dropout less ensemble is {c}`level`, open. Samplers at temperature $T = 1$ gain nothing in error or log loss that five seeds decide: in log loss SGHMC is behind, {c}`sghmc-loss`, and with cycles of step sizes the difference is open, {c}`cycles-loss`.**
-# {numref}`fig-twenty` shows errors and letters at once. An interval is of one comparison alone; *decided* is judged for all of a family.
+# **For errors it is an ensemble of five trainings of 12 epochs each: its error minus that of the one network is {c}`ensemble` points (mean and 95 % interval, five seeds). In log loss dropout is level with it, for twice the seconds: dropout minus ensemble is {c}`level`, open. Samplers at temperature $T = 1$ gain nothing in error or log loss that five seeds decide: in log loss SGHMC is behind, {c}`sghmc-loss`, and with cycles of step sizes the difference is open, {c}`cycles-loss`.**
+# {numref}`fig-twenty` shows errors and letters at once. Intervals are of single comparisons; *decided* allows for how many there are ({doc}`/book/studies/mnist`).
 
 # %%
 runs = Seeds.read("neighbours")  # five seeds
@@ -57,9 +57,9 @@ gaps = {
 }
 for name, gap in gaps["error"].items():
     if gap.decided:
-        print(f"{name:32} less one network: {gap} points of error")
+        print(f"{name:32} minus one network: {gap} points of error")
 
-# %% mystnb={"figure": {"caption": "Test error on MNIST against the area by which the entropy tells letters from digits, mean of five seeds with the standard error. Right and low is good. Filled: one training's price; open: two to five times its seconds. Pink: SGHMC. Grey lines: the one network. *c* stands for cycles, *cold* for a temperature below 1, *adv.* for adversarial examples, *path* for the average of weights along a path.", "name": "fig-twenty"}, "image": {"alt": "A cloud of twenty labelled points. The ensembles and dropout lie lowest, at 1.6 to 1.8 per cent and 0.92 to 0.94; Bayes by Backprop far right at 0.99 and 2.6 per cent; the samplers at 0.91 and 2.7 to 3.1; the others between 0.81 and 0.91 at two to two and a half."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Test error on MNIST against the area by which the entropy tells letters from digits, mean of five seeds with the standard error. Right and low is good. Filled: one training's price; open: two to five times its seconds. Pink: SGHMC. Grey lines: the one network. *c*: cycles of step sizes; *snapshots*: such cycles without noise; *cold*: a temperature below 1; *adv.*: trained on adversarial examples, too; *path*, *SWAG*, *constant SGD*: an average of, a Gaussian along, and networks from a path; *Laplace*: a Gaussian at the optimum.", "name": "fig-twenty"}, "image": {"alt": "A cloud of twenty labelled points. The ensembles and dropout lie lowest, at 1.6 to 1.8 per cent and 0.92 to 0.94; Bayes by Backprop far right at 0.99 and 2.6 per cent; the samplers at 0.91 and 2.7 to 3.1; the others between 0.81 and 0.91 at two to two and a half."}} tags=["hide-input"]
 SHORT = {
     "SGD with momentum": "one network",
     "path of SGD with momentum": "path average",
@@ -149,14 +149,14 @@ check("gain", five / one, near(0.51, 0.03), digits=2)
 #
 # ## The table
 #
-# Each column is a family of nineteen comparisons with one network of SGD with momentum, at a constant rate for the same 60 epochs; {doc}`/book/studies/mnist` explains the rule that decides. Differences in letters and calibration are in hundredths.
+# Each column is a family of nineteen comparisons with one network of SGD with momentum, at a constant rate for the same 60 epochs. Differences in letters and calibration are in hundredths.
 
 # %% tags=["hide-input"]
 PASSES = {"ensemble, adversarial": "120", "ensemble, five times the budget": "300"}
 PASSES["Laplace, last layer"] = "60 + last layer"
 order = sorted(runs.methods, key=lambda name: runs(name, "scores.log_loss").mean())
 show_table(
-    ["less one [95 %]", "error, points", "log loss", "letters, area"],
+    ["minus one network [95 %]", "error, points", "log loss", "letters, area"],
     [
         [
             name,
@@ -174,7 +174,7 @@ show_table(
     [
         "method",
         "error, %",
-        "calibration, less one",
+        "calibration, minus one",
         "epochs",
         "seconds",
     ],
@@ -231,10 +231,10 @@ for name, gap in further.items():
     check(name, gap, OPEN if name == "level" else None, kind="stored")
 
 # %% [markdown]
-# * **Ensembles are ahead in error and log loss, dropout in log loss.** The plain ensemble takes no more seconds than the one network: {c}`ensemble-loss` in log loss. Dropout has {c}`dropout`; its error, {c}`dropout-error`, is {c}`dropout-error.verdict`. Ensemble less SGHMC is {c}`sghmc-error` points of error and {c}`sghmc-log-loss` of log loss, {c}`sghmc-log-loss.verdict`, and {c}`sghmc-letters` hundredths for letters, {c}`sghmc-letters.verdict` (with dropout's log loss a family of four). Five times the budget lowers the ensemble's error further: the difference is {c}`five-times`.
+# * **Ensembles are ahead in error and log loss, dropout in log loss.** The plain ensemble takes no more seconds than the one network: {c}`ensemble-loss` in log loss. Dropout has {c}`dropout`; its error, {c}`dropout-error`, is {c}`dropout-error.verdict`. Ensemble minus SGHMC is {c}`sghmc-error` points of error and {c}`sghmc-log-loss` of log loss, {c}`sghmc-log-loss.verdict`, and {c}`sghmc-letters` hundredths for letters, {c}`sghmc-letters.verdict` (with dropout's log loss a family of four). Five times the budget lowers the ensemble's error further: the difference is {c}`five-times`.
 # * **Letters: {c}`letters` methods are decidedly ahead**, the three ensembles, dropout, Laplace and Bayes by Backprop. The last has the largest area, by {c}`backprop` hundredths, and errs on {c}`backprop-error` points more.
 # * **Samplers at $T = 1$ without cycles are behind in log loss.** In error SGHMC's difference, {c}`sghmc`, is open among nineteen ({c}`sghmc.seeds` seeds would decide a quarter of a point). Sixty epochs are short for a chain: {doc}`/book/studies/reproduction_report` has this network with 850.
-# * **With cycles** SGHMC is better calibrated: its calibration error less that of one network is {c}`calibrated` hundredths.
+# * **With cycles** SGHMC is better calibrated: its {term}`calibration error <expected calibration error>` minus that of one network is {c}`calibrated` hundredths.
 # * **What walks along one path gains little in error**: the intervals of SWAG, the path average and constant SGD end within {c}`paths` points of error.
 #
 # **To remember:** at the price of one training, train five networks, each for a fifth of the time, and average.
@@ -306,7 +306,7 @@ check("split", gain, near(0.008, 0.0005), kind="exact", says="Two members, 0.7 a
 # ```{solution} ex-twenty-choose
 # :class: dropdown
 #
-# First the one network with its largest logit, energy and nearest neighbours, which cost nothing. Then an ensemble of ten, and one long chain of SGHMC; Bayes by Backprop if its errors can be borne.
+# First with simple alarms of the one network, such as its largest probability or the distance to the nearest training digits, which cost nearly nothing. Then an ensemble of ten, and one long chain of SGHMC; Bayes by Backprop if its errors can be borne.
 # ```
 #
 # ## Further reading

@@ -44,8 +44,8 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A sampler is usually tested on problems that its author chose. *posteriordb* {cite:p}`magnusson2024` holds models and data that others chose, and for some of them reference draws: ten long chains of Stan {cite:p}`carpenter2017`, thinned to 10,000 draws that are almost independent.
 # Does the package agree with Stan?
 #
-# **Yes, its NUTS does, and SGHMC on the two posteriors on which it was run: within {c}`within` % of a posterior standard deviation lie the 95 % intervals of all {c}`comparisons` differences ({c}`of-nuts` of them NUTS's), of means and standard deviations of eleven posteriors. None of them is decided, and the farthest in standard errors, {c}`farthest` %, is one that so many comparisons may bring by chance.**
-# {numref}`fig-reference-z` shows them all in standard errors: they scatter as they should, with the root mean square {c}`rms` where 1 is right. The farthest we check by a third method. An interval is of one comparison alone; *decided* is judged for all of a family.
+# **Yes: {doc}`NUTS </book/tutorial/no_u_turn>` on eleven posteriors, SGHMC on the two on which it was run. Of {c}`comparisons` differences of means and standard deviations ({c}`of-nuts` of them NUTS's) none is decided, all 95 % intervals lie within {c}`within` % of a posterior standard deviation, and so many comparisons may well bring one as far out as the farthest, {c}`farthest` %.**
+# {numref}`fig-reference-z` shows them all in standard errors: they scatter as they should, with the root mean square {c}`rms` where 1 is right. The farthest we check by a third method. Intervals are of single comparisons; *decided* allows for how many there are.
 
 # %% tags=["hide-input"]
 titles = {
@@ -75,7 +75,7 @@ count = sum(2 * len(run["names"]) for run in runs.values())
 
 
 def compared(run, what):
-    """Ours less Stan's, in per cent of the published standard deviation."""
+    """Ours minus Stan's, in per cent of the published standard deviation."""
     theirs, found = run["published"], []
     for k, sd in enumerate(theirs["sd"]):
         gap = 100 * (run[what][k] - theirs[what][k]) / sd
@@ -158,7 +158,7 @@ def farthest(gaps):
 
 show_table(
     [
-        "ours less Stan's, % of the sd [95 %]",
+        "ours − Stan's, % of the sd [95 %]",
         "|z|",
         "mean",
         "sd",
@@ -282,7 +282,7 @@ ours, stan = results["garch-garch11"]["NUTS"], garch["published"]
 
 
 def off(run):
-    """Standard deviations of a run less the judge's, in standard errors."""
+    """Standard deviations of a run minus the judge's, in standard errors."""
     gaps = torch.tensor(run["sd"]) - third
     return gaps / torch.hypot(torch.tensor(run["sd_error"]).double(), error)
 
@@ -383,7 +383,7 @@ check(
     worst,
     at_most(1e-12),
     kind="exact",
-    says="The solution less automatic differentiation",
+    says="The solution minus automatic differentiation",
 )
 
 # %% [markdown]

@@ -42,8 +42,8 @@ DIM = 79_510  # weights and biases of the network 784–100–10
 # SGHMC's published accuracies are 0.97 on digits and 0.86 on the clothes of Fashion-MNIST (p. 15, on images held out from the training set), and the authors conclude that on clothes it "performed very well" (p. 17).
 # Would anybody have noticed?
 #
-# **Not by accuracy: with the slip the published errors come out again, and the error with the right noise less that with the wrong one is {c}`digits` points on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights $\theta$ shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
-# Of the three differences only the second is decided, and there the wrong noise errs *less*. Brackets are 95 % intervals over the seeds, each of one comparison alone; *decided* is judged for all of a family. $d$ is the number of weights.
+# **Not by accuracy: with the slip the published errors come out again, and the error with the right noise minus that with the wrong one is {c}`digits` points on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights $\theta$ shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
+# Of the three differences only the second is decided, and there the wrong noise errs *less*. Brackets are 95 % intervals of single comparisons; *decided* allows for how many there are ({doc}`/book/studies/mnist`). $d$ is the number of weights.
 
 # %%
 uniform = Seeds.read("figure5")  # digits, from the report's start
@@ -65,9 +65,9 @@ noise = family(
     }
 )
 for name, gap in noise.items():
-    print(f"{name}: right noise less wrong, points of error: {gap}")
+    print(f"{name}: right noise − wrong, points of error: {gap}")
 
-# %% mystnb={"figure": {"caption": "Test error of averages along a walk against the squared length of its last weights over their number, mean of the seeds with the smallest and the largest. Filled: the noise of the program. Open: the right noise. Circles from the report's start, squares from a small one; pink digits, green clothes. Grey: the length that the prior has.", "name": "fig-noise-length"}, "image": {"alt": "Error against length on a logarithmic axis. The filled points lie between 0.02 and 0.06, the open ones at one, on the grey line, while their errors are nearly the same: about two per cent for digits, 12 to 14 for clothes."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Test error of path averages against the squared length of the path's last weights over their number, mean of the seeds with the smallest and the largest. Filled: the noise of the program. Open: the right noise. Circles from the report's start, squares from a small one; pink digits, green clothes. Grey: the length that the prior has.", "name": "fig-noise-length"}, "image": {"alt": "Error against length on a logarithmic axis. The filled points lie between 0.02 and 0.06, the open ones at one, on the grey line, while their errors are nearly the same: about two per cent for digits, 12 to 14 for clothes."}} tags=["hide-input"]
 
 
 def length(seeds, method):
@@ -186,7 +186,7 @@ AS_RUN = {id(uniform): "SGHMC, as programmed", id(clothes): "SGHMC"}
 
 
 def against(optimisers):
-    """SGHMC less each rival in the report's own runs: one family."""
+    """SGHMC minus each rival in the report's own runs: one family."""
     return family(
         {
             name: (
@@ -220,7 +220,7 @@ equal = family(
 
 # %% tags=["hide-input"]
 show_table(
-    ["SGHMC less [95 %]", "run and scored as there", "most probable class", "fair"],
+    ["SGHMC minus [95 %]", "run and scored as there", "most probable class", "fair"],
     [
         [
             name,
@@ -328,8 +328,8 @@ for name, found in family(starts).items():
 # * **The published errors come out again on digits**, run and scored as there, within the ranges of its own three runs of each setting. On clothes, where one run was read off a figure, ours are within two points.
 # * **The report's order, SGHMC first, holds in its own runs** against SGD and SGLD on digits and both optimisers on clothes; the rest is open.
 # * **The noise moves the error by little, and not one way.** From a small start the cold chain predicts *better* than the posterior, {c}`small`, a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs point the other way and are open.
-# * **The start matters more.** SGD forgets a free weight's start by the factor $(1 - \eta)^{85{,}000} = 0.43$, so it ends with almost half of its random start in it, and errs on {c}`sgd-start` points more than from a small start. Its error less that of momentum is {c}`lead-uniform` from the report's start and {c}`lead-small` from the small one.
-# * **On fair terms momentum errs less than SGHMC on digits** ({c}`momentum-digits`) **and more on clothes** ({c}`momentum-clothes`). In log loss SGHMC less momentum is {c}`loss-digits` on digits and {c}`loss-clothes` on clothes.
+# * **The start matters more.** SGD forgets a free weight's start by the factor $(1 - \eta)^{85{,}000} = 0.43$, so it ends with almost half of its random start in it, and errs on {c}`sgd-start` points more than from a small start. Its error minus that of momentum is {c}`lead-uniform` from the report's start and {c}`lead-small` from the small one.
+# * **On fair terms momentum errs less than SGHMC on digits** ({c}`momentum-digits`) **and more on clothes** ({c}`momentum-clothes`). In log loss SGHMC minus momentum is {c}`loss-digits` on digits and {c}`loss-clothes` on clothes.
 # * **One average hides a dead sampler.** SGLD as programmed has lost its network at the end of every run: the last one errs on at least {c}`dead` %. Its early networks decide the average, which lies in the published range.
 # * **Letters see it.** From the small start the area that tells letters from digits is {c}`letters-right` with the right noise and {c}`letters-wrong` with the wrong, a difference of {c}`letters` ({doc}`/book/studies/uncertainty`).
 #
@@ -350,13 +350,13 @@ for name, found in family(starts).items():
 # ```{exercise}
 # :label: ex-report-sgld
 #
-# ★ *Compute.* SGLD's noise of a step has the standard deviation $2\eta$ with $\eta = 10^{-5}$. At which temperature does it sample? How long, over the prior's, are its free weights after $10^6$ steps?
+# ★ *Compute.* SGLD's noise of a step has the standard deviation $2\eta$ with $\eta = 10^{-5}$. At which temperature does it sample? What is the mean square of its free weights after $10^6$ steps?
 # ```
 #
 # ```{solution} ex-report-sgld
 # :class: dropdown
 #
-# At $T = 2\eta = 2\cdot10^{-5}$. After $10^6$ steps the start is forgotten, $e^{-20}$, and the mean square is $2\cdot10^{-5}$: two hundredths of a thousandth.
+# At $T = 2\eta = 2\cdot10^{-5}$. After $10^6$ steps the start is forgotten, $e^{-20}$, and the mean square is $2\cdot10^{-5}$: a fifty-thousandth of the prior's.
 # ```
 #
 # ````{exercise}

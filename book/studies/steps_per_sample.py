@@ -44,8 +44,8 @@ LOOKS = {  # darker with m
 # {cite:t}`adamday` take finer steps on MNIST: "increasing m increases the speed with which SGHMC reaches low error rates" (p. 12).
 # Their speed is counted in epochs, and an epoch is $N/n$ samples for $N$ images in minibatches of $n$. With $m = 5$ it costs five times the gradients.
 #
-# **At equal gradients finer steps do not pay: with $m = 5$ the averaged network's log loss is {c}`loss-5` higher than with $m = 1$ (five seeds). A third of the published head start in epochs returns, {c}`start-α` points of error, and only if the friction was made $m$ times larger together with the finer steps.**
-# A 95 % interval is of one comparison alone; *decided* is judged for all of a family.
+# **At equal gradients finer steps do not pay: with $m = 5$ the averaged network's log loss is {c}`loss-5` higher than with $m = 1$ (five seeds). Counted in epochs, $m = 5$ has a third of its published head start, {c}`start-α` points of error, and only if its friction was five times larger, too.**
+# A 95 % interval is of a single comparison; *decided* allows for how many there are ({doc}`/book/studies/mnist`).
 # {numref}`fig-steps-figure` shows the published curves in both units.
 
 # %% mystnb={"figure": {"caption": "Figure 8 of {cite:t}`adamday` (p. 13), error on MNIST against time after the warm-up of 100 epochs, as we read it off (each point to 0.1 points; one run a curve). Left: in epochs, as printed. Right: the same points in gradients, the warm-up included.", "name": "fig-steps-figure"}, "image": {"alt": "Two panels with three falling curves of the error, from between five and eight per cent to between three and four. Left, against epochs, m = 5 is lowest at first and m = 1 highest, and they meet after 400 epochs. Right, against gradients on a logarithmic scale, m = 1 comes first, m = 3 second and m = 5 last."}} tags=["hide-input"]
@@ -71,7 +71,7 @@ plt.show()
 # | --- | --- |
 # | network and data | 784–100–10 ReLU, prior $N(0, 1)$; 50,000 digits of MNIST, minibatches of 500, five seeds |
 # | tuned | nothing: the learning rate $\eta = 2\cdot10^{-6}$ and the momentum decay $\alpha = 0.01$ are the report's, at $m = 1$ |
-# | equal terms | `python -m experiments run steps`, 1.4 hours on one core |
+# | equal terms | `python -m experiments run steps`, 20 minutes on one core |
 # | as in the report | `held`, 1.5 hours: its start and its minibatches, with the right noise |
 #
 # ## What $m$ does, exactly
@@ -90,7 +90,7 @@ plt.show()
 # ```
 #
 # Keeping every $m$-th state leaves the stationary distribution as it is. So all that $m$ does is to make the step finer, at $m$ times the price for the same stretch of time.
-# What does a finer step buy? In a direction of curvature $h$ a model that fits has minibatch noise of variance $V \approx \frac Nnh$ ({eq}`eq-price-noise`). Without an estimate of the noise the chain is too hot there: with the step $\varepsilon/m$ its temperature is, to first order,
+# What does a finer step buy? In a direction of curvature $h$ a model that fits has minibatch noise of variance $V \approx \frac Nnh$ ({eq}`eq-noise-curvature`). Without an estimate of the noise the chain is too hot there: with the step $\varepsilon/m$ its temperature is, to first order,
 #
 # $$
 # T_m = 1 + \frac1m\cdot\frac{\eta V}{2\alpha}.
@@ -104,7 +104,7 @@ plt.show()
 #
 # ## On equal terms
 #
-# Our question is a family of eight comparisons with $m = 1$, with fresh minibatches: at equal gradients (12,000, the last 2,000 of them averaged) and at equal samples (so 36,000 and 60,000 gradients). The rule: {doc}`/book/studies/mnist`.
+# Our question is a family of eight comparisons with $m = 1$, with fresh minibatches: at equal gradients (12,000; 20 networks of the last 2,000 averaged) and at equal samples (so 36,000 and 60,000 gradients).
 
 # %%
 steps = Seeds.read("steps")
@@ -122,7 +122,7 @@ gaps = family(
 
 # %% tags=["hide-input"]
 show_table(
-    ["average, less that of m = 1", "error, points [95 %]", "log loss [95 %]"],
+    ["average, minus that of m = 1", "error, points [95 %]", "log loss [95 %]"],
     [
         [
             name,
@@ -175,7 +175,7 @@ early, late = family(after(0)), family(after(9))
 
 # %% tags=["hide-input"]
 show_table(
-    ["less m = 1, points [95 %]", "published, at 0", "after 5 epochs", "at 100", "50"],
+    ["minus m = 1, points [95 %]", "published, at 0", "after 5 epochs", "at 100", "50"],
     [
         [
             name,
@@ -199,8 +199,8 @@ less = gap(after(0)["m = 5, α kept"][0], after(0)["m = 5, C kept"][0])
 check("friction", less, kind="stored")
 
 # %% [markdown]
-# With $\alpha$ kept the curves begin lower: the error of $m = 5$ less that of $m = 1$ is {c}`start-α` points; after 50 epochs nothing is left that five seeds could decide. That is the shape of the published figure. With $C$ kept there is no such start: {c}`start-C`.
-# With five steps in both, the error with $\alpha$ kept less that with $C$ kept is {c}`friction` points (one comparison, chosen after the results).
+# With $\alpha$ kept the curves begin lower: the error of $m = 5$ minus that of $m = 1$ is {c}`start-α` points; after 50 epochs nothing is left that five seeds could decide. That is the shape of the published figure. With $C$ kept there is no such start: {c}`start-C`.
+# With five steps in both, the error with $\alpha$ kept minus that with $C$ kept is {c}`friction` points (one comparison, chosen after the results).
 # So **the order holds as drawn, in epochs, if $\alpha$ was kept, with a third of its size; with five steps a sample it is the friction that makes the difference**; more friction at $m = 1$ was not run. The published start comes from one run, whose first epoch was scored by drawn labels.
 #
 # ```{admonition} Trees: up to a thousand steps a sample
@@ -209,10 +209,10 @@ check("friction", less, kind="stored")
 # The report also replaces SGHMC's steps by trees ({doc}`/book/tutorial/sgnuts`), which take up to 1,023 gradients a sample.
 # *Epoch by epoch* trees are ahead, as reported: by {c}`trees-0`, {c}`trees-1` and {c}`trees-2` points of accuracy after the first three. By then they have had {c}`gradients-trees` times SGHMC's gradients.
 # One epoch of trees and then SGHMC, the proposed hybrid, is ahead of SGHMC throughout, for {c}`hybrid-first` times the gradients at first and {c}`hybrid-last` times at the end.
-# *In seconds* ("0.87 in 28s, while SGHMC reached 0.89 in 50s", p. 16) the claim is open: trees less SGHMC {c}`seconds` points.
+# *In seconds* ("0.87 in 28s, while SGHMC reached 0.89 in 50s", p. 16) the claim is open: trees minus SGHMC {c}`seconds` points.
 #
-# *At equal gradients*, 7,000 from a draw of the prior and with the corrected sampler, SGNUTS less SGHMC is {c}`sgnuts` points, open; {c}`sgnuts.seeds` seeds would decide one point.
-# SGHMC with a fresh momentum every ten steps of its first three epochs, and no tree, is ahead of plain SGHMC by {c}`fresh` points; less trees first it is {c}`late`, open. A fresh momentum throws away the energy of the start, of which a draw from the prior has far too much.
+# *At equal gradients*, 7,000 from a draw of the prior and with the corrected sampler, SGNUTS minus SGHMC is {c}`sgnuts` points, open; {c}`sgnuts.seeds` seeds would decide one point.
+# SGHMC with a fresh momentum every ten steps of its first three epochs, and no tree, is ahead of plain SGHMC by {c}`fresh` points; its difference from trees first, {c}`late`, is open. A fresh momentum throws away the energy of the start, of which a draw from the prior has far too much.
 # Three propositions explain why trees gain little on a network: {prf:ref}`thm-sgnuts-no-turn`, {prf:ref}`prop-sgnuts-half`, {prf:ref}`prop-sgnuts-slope`.
 # ```
 
@@ -260,10 +260,10 @@ def correct(method):
 FRESH, TREES_FIRST = "fresh momenta, then SGHMC", "SGNUTS, then SGHMC"
 pairs = [(name, "SGHMC") for name in ("SGNUTS", TREES_FIRST, FRESH)]
 pairs.append((FRESH, TREES_FIRST))
-equal = family({f"{a} less {b}": (correct(a), correct(b)) for a, b in pairs})
-check("fresh", equal[f"{FRESH} less SGHMC"], DECIDED, kind="stored")
-check("sgnuts", equal["SGNUTS less SGHMC"], OPEN, kind="stored", margin=1)
-check("late", equal[f"{FRESH} less {TREES_FIRST}"], OPEN, kind="stored", margin=1)
+equal = family({f"{a} − {b}": (correct(a), correct(b)) for a, b in pairs})
+check("fresh", equal[f"{FRESH} − SGHMC"], DECIDED, kind="stored")
+check("sgnuts", equal["SGNUTS − SGHMC"], OPEN, kind="stored", margin=1)
+check("late", equal[f"{FRESH} − {TREES_FIRST}"], OPEN, kind="stored", margin=1)
 
 # %% [markdown]
 # **To remember:** compare samplers at equal gradients. An epoch that is counted in samples hides a factor of five; one that is counted in trees hid a factor of {c}`gradients-trees` here, and may hide a thousand.
@@ -276,7 +276,7 @@ check("late", equal[f"{FRESH} less {TREES_FIRST}"], OPEN, kind="stored", margin=
 # ## Change it
 #
 # * In the cell of the four comparisons set `after(0)` to `after(3)`, the curve after 20 epochs: nothing is decided any more, and the check of $\alpha$ shows ✗.
-# * In the cell of the eight comparisons set `average.{score}` to `last.{score}` in both lines: single networks of the finer steps err less, none decidedly.
+# * In the cell of the eight comparisons set `average.{score}` to `last.{score}` in both lines: single networks of the finer steps err less, none decidedly; the checks of the log loss show ✗.
 #
 # ## Exercises
 #
@@ -295,7 +295,7 @@ check("late", equal[f"{FRESH} less {TREES_FIRST}"], OPEN, kind="stored", margin=
 # ````{exercise}
 # :label: ex-steps-write
 #
-# ★★ **Write it yourself.** Compute the temperature of SGHMC at curvature $h$ with the step $\varepsilon/m$ from nothing but its formula: write a step as $(\theta, r)^\top \mapsto F(\theta, r)^\top + \text{noise}$ of covariance $Q$, and solve $\Sigma = F\Sigma F^\top + Q$ by repeating it.
+# ★★ **Write it yourself.** Compute the temperature of SGHMC at curvature $h$ with the step $\varepsilon/m$ from nothing but its formula: write a step as $(\theta, r)^\top \mapsto F(\theta, r)^\top + \text{noise}$ of covariance $Q$, and solve $\Sigma = F\Sigma F^\top + Q$ by repeating it. For $h = 100$, $V = 10^4$, $\eta = 2\cdot10^{-6}$, $\alpha = 0.01$ it should be 2.0 with $m = 1$ and 1.2 with $m = 5$.
 #
 # ```python
 # def my_temperature(h, m, variance, step_size, friction):

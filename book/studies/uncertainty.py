@@ -6,7 +6,7 @@
 # ---
 
 # %% [markdown]
-# # Letters
+# # Do samples know what is no digit?
 #
 # ```{div} page-head
 # Level: second course · Reading: about 18 minutes, without the exercises · Running: about 3 seconds
@@ -38,10 +38,10 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # A key benefit of Bayesian networks, say {cite:t}`adamday`, is "that we are not overconfident on out-of-distribution examples"; SGHMC keeps it, and they show one letter B (p. 11–12, Figure 6a).
-# Do sampled networks know what is no digit?
+# Does it hold?
 #
-# **Letters, yes: their average gives a letter a larger entropy than a digit in a share {c}`area` of all pairs, which is {c}`letters` more than a network that was trained with a falling rate reaches. It is not the width of the prior: SGHMC with the optimiser's prior still has {c}`fixed`; but from a small start nearly half of the gain on the report's network comes without the right noise.**
-# This share is the *area under the ROC curve*; {numref}`fig-letters-areas` has it for letters and for clothes, and brackets are 95 % intervals over fifteen seeds, each of one comparison alone; *decided* is judged for all of a family.
+# **For letters, yes: SGHMC's average gives a letter a larger entropy than a digit in a share {c}`area` of all pairs, which is {c}`letters` more than a network that was trained with a falling rate reaches. The width of the prior is not the reason: with the optimiser's prior SGHMC still has {c}`fixed`. Nor is the right noise all of it: on the report's network the wrong noise gives nearly half of the gain.**
+# This share is the *area under the ROC curve*; {numref}`fig-letters-areas` has it for letters and for clothes, and brackets are 95 % intervals over fifteen seeds, each of a single comparison; *decided* allows for how many there are ({doc}`/book/studies/mnist`).
 # For rejecting doubtful digits samples are no better, and on turned digits it depends on the angle.
 
 # %%
@@ -106,7 +106,7 @@ plt.show()
 
 # %%
 def disagreement(probabilities):
-    """Entropy of the average less the average entropy: (networks, classes)."""
+    """Entropy of the average minus the average entropy: (networks, classes)."""
     average = predictive_entropy(probabilities.mean(0))
     return float(average - predictive_entropy(probabilities).mean())
 
@@ -124,7 +124,7 @@ check("apart", disagreement(apart), near(0.693, 0.001), kind="exact", digits=2)
 #
 # ## What samples know, and what not
 #
-# The source has one claim, letters; the other questions are ours, a family of their own (the rule: {doc}`/book/studies/mnist`). Every entry is SGHMC's average less that of a rival. Rejected are digits with the largest entropy; except for areas, smaller is better.
+# The source has one claim, letters; the other questions are ours, a family of their own. Every entry is SGHMC's average minus that of a rival. Rejected are digits with the largest entropy; except for areas, smaller is better.
 
 # %%
 QUESTIONS = {
@@ -139,7 +139,7 @@ RIVALS = ("last network", "path average", "falling rate")
 
 
 def against(questions):
-    """SGHMC's average less each rival, for each question: one family."""
+    """SGHMC's average minus each rival, for each question: one family."""
     return family(
         {
             f"{question}: {rival}": (look("SGHMC", read), look(rival, read))
@@ -157,7 +157,7 @@ NESTEROV = "SGD with Nesterov momentum"
 
 
 def of_report(runs, programmed, rivals):
-    """The report's samplers less networks of its optimiser: one family."""
+    """The report's samplers minus networks of its optimiser: one family."""
 
     def area(method, networks="kept"):
         return runs(method, f"look.{networks}.entropy.letters.auroc")
@@ -177,7 +177,7 @@ uniform = of_report(started, "SGHMC, as programmed", ["last", "kept"])
 
 # %% tags=["hide-input"]
 show_table(
-    ["SGHMC less [95 %]", *RIVALS],
+    ["SGHMC minus [95 %]", *RIVALS],
     [
         [question, *(gaps[f"{question}: {rival}"].starred() for rival in RIVALS)]
         for question in LETTERS | QUESTIONS
@@ -250,15 +250,15 @@ check("learned", learned, kind="stored", digits=3)
 # * **Letters and clothes: samples are the better alarm**, by {c}`letters` in area on letters against the falling rate, and by {c}`clothes` on clothes.
 # * **On letters it is not the width of the prior.** With the optimiser's fixed penalty SGHMC still has the area {c}`fixed`, and the optimiser with learned precisions has {c}`learned`. **Nor is it the right noise alone**: from a small start the report's samples have {c}`noise-right` more than the path average with it, and {c}`noise-programmed` with the program's (ten seeds).
 # * **The report's own run is a better alarm than its optimiser's last network**, by {c}`start-last` in area, at its uniform start and its program's $T = 4\cdot10^{-8}$ (five seeds). **Against the path average of that optimiser it is open**, {c}`start-programmed`; the right noise has {c}`start-right`.
-# * **Rejecting doubtful digits: no gain.** With 5 % rejected the path average errs on fewer of the rest (SGHMC less it: {c}`rejected` points), and against the last network the difference is open, {c}`rejected-last`.
-# * **Turned digits: it depends on the angle.** At 45° SGHMC's log loss less that of the falling rate is {c}`turned-45`; at 90° it is *positive*, {c}`turned-90`, although its Brier score is the smaller.
-# * **Upright digits: worse calibrated** than all three rivals. At 60 epochs and with another prior the sign is the other one, open ({doc}`/book/studies/neighbours_on_networks`).
+# * **Rejecting doubtful digits: no gain.** With 5 % rejected the path average errs on fewer of the rest (SGHMC minus it: {c}`rejected` points), and against the last network the difference is open, {c}`rejected-last`.
+# * **Turned digits: it depends on the angle.** At 45° SGHMC's log loss minus that of the falling rate is {c}`turned-45`; at 90° it is *positive*, {c}`turned-90`, although its Brier score, the mean squared error of the probabilities, is the smaller.
+# * **Upright digits: worse calibrated** than all three rivals ({term}`calibration error <expected calibration error>`). At 60 epochs and with another prior the sign is the other one, open ({doc}`/book/studies/neighbours_on_networks`).
 #
 # **To remember:** samples disagree where no data told them what to say. That finds strangers better than an optimiser does, and one's own mistakes no better.
 #
 # ## What this does not show
 #
-# * *Ensembles*: nine, of five optimisers' trainings each, have areas of {c}`least` to {c}`most`. With 60 epochs and another prior an ensemble less SGHMC has {c}`ensemble` hundredths (chosen after the results; {doc}`/book/studies/neighbours_on_networks`), and dropout and Laplace's method gain as much as SGHMC.
+# * *Ensembles*: nine, of five optimisers' trainings each, have areas of {c}`least` to {c}`most`. With 60 epochs and another prior an ensemble minus SGHMC has {c}`ensemble` hundredths (chosen after the results; {doc}`/book/studies/neighbours_on_networks`), and dropout and Laplace's method gain as much as SGHMC.
 #
 # ## Change it
 #
