@@ -9,7 +9,7 @@
 # # The learning coefficient
 #
 # ```{div} page-head
-# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! learning coefficient, ! singular learning theory, devinterp, WAIC, functional variance

@@ -9,7 +9,7 @@
 # # Figure 4 of the paper
 #
 # ```{div} page-head
-# Level: second course · Reading: about 21 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 22 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! MNIST, Gibbs step, hyperprior, McNemar's test

@@ -9,7 +9,7 @@
 # # Twenty methods, one budget
 #
 # ```{div} page-head
-# Level: second course · Reading: about 17 minutes, without the exercises · Running: about 3 seconds
+# Level: second course · Reading: about 18 minutes, without the exercises · Running: about 3 seconds
 # ```
 #
 # ```{index} ! ensemble, dropout, SWAG, Laplace approximation, snapshots
