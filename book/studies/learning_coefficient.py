@@ -9,7 +9,7 @@
 # # The learning coefficient
 #
 # ```{div} page-head
-# Level: second course · Reading: about 33 minutes, without the exercises · Running: about 6 seconds
+# Level: second course · Reading: about 32 minutes, without the exercises · Running: about 6 seconds
 # ```
 #
 # ```{index} ! learning coefficient, ! singular learning theory, devinterp, WAIC, functional variance
@@ -43,7 +43,7 @@ users, lawful = regression["users"], regression["SGHMC"]
 
 # %% [markdown]
 # A trained network's weights may change in many ways without changing what it computes. The *local learning coefficient* $\lambda$ measures how many of them count: it is half the number of weights if there is no such way, and less otherwise {cite:p}`lau2025,furman2024`.
-# The library *devinterp* estimates it by SGLD. Near the minimum $w^*$ of the mean loss $L$ of $n$ examples (here $n$ is the tutorial's $N$, and a minibatch has $m$) it samples $e^{-n\beta L(w)}$, where $n\beta$ is a number to choose, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$ with the average loss $\overline L$ along the chain. The step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
+# The library *devinterp* estimates it by SGLD. Near the minimum $w^*$ of the mean loss $L$ of $n$ examples (the tutorial's $N$; minibatches have $m$) it samples $e^{-n\beta L(w)}$, where $n\beta$ is a number to choose, and reports $\hat\lambda = n\beta\,(\overline L - L(w^*))$ with the average loss $\overline L$ along the chain. The step is chosen by an acceptance rate and a look at loss traces, "more an art than a science", says the notebook of version 1.
 # How much of the number is the sampler's?
 #
 # **With $n\beta = n/\log n$, the choice of {cite:t}`lau2025`, more than half: on a regression whose answer is {c}`right`, SGLD reports {c}`users` ± {c}`users-half` (95 %) at a step that looks healthy. With $n\beta = m/\log m$, the library's own setting, the same step errs by {c}`default-share` % there, but by {c}`small-wide` and {c}`small-deep` % on two linear networks.**
@@ -335,7 +335,7 @@ check("deep-users", row["users"], at_least(2 * row["exact"]), kind="stored", dig
 print("Parts regression, reduced-rank-… and deep-linear-…, same day and machine.")
 
 # %% [markdown]
-# On the regression both settings of the law are right; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
+# On the regression both settings of `choose` are right; SGHMC reports {c}`lawful`, with a standard error {c}`gain` times smaller.
 # On the networks SGLD at the step of users reports more than twice the exact number ({c}`deep-users` on the deep one).
 # There the law knows only the quadratic at $w^*$: it named {c}`named-wide` and {c}`named-deep` % of the excess, and with $m/\log m$ only {c}`named-small-wide` and {c}`named-small-deep` %. So use SGHMC on a quadratic only: on the networks it is farther off than SGLD ({c}`sghmc-wide` and {c}`sghmc-deep` %, against {c}`sgld-wide` and {c}`sgld-deep` %), presumably because it subtracts the noise at $w^*$.
 #
