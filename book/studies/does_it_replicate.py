@@ -318,7 +318,7 @@ show_table(
 )
 print(
     "Differences in points of error. Verdicts by Holm's procedure at 0.05: in its"
-    "\nsetting among the claims of a source, on equal terms among all questions of its page."
+    "\nsetting among the claims of a source, on equal terms among its page's questions."
 )
 
 # %% tags=["hide-input"]

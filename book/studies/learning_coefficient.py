@@ -55,7 +55,7 @@ a = torch.logspace(-1, 1, d, dtype=torch.float64)  # curvatures of the loss
 
 
 def law(share, nbeta):
-    """What SGLD reports (derived below), its step `share` over the largest curvature."""
+    """What SGLD reports (see below), its step `share` over the largest curvature."""
     p, noise = nbeta * a + gamma, nbeta**2 * a / m
     step_size = share / p.max()
     v = (1 + step_size / 2 * noise) / (p * (1 - step_size / 2 * p))
