@@ -218,7 +218,7 @@ plt.show()
 #
 # | source | says | right | shown |
 # | --- | --- | --- | --- |
-# | paper, Figure 4 | SGHMC ahead, one seed | their note takes it back; over fifteen seeds SGHMC errs less, and in log loss it is behind | {doc}`/book/studies/mnist` |
+# | paper, Figure 4 | SGHMC ahead, one seed | their note takes it back after other seeds; over our fifteen SGHMC errs less, and in log loss it is behind | {doc}`/book/studies/mnist` |
 # | paper, Figure 2 | caption $V = 4$ | code and print 0.25 | $E[\theta^2]$ {c}`printed-v` against {c}`caption-v`; 0.94 in print |
 # | paper, Figure 3 | times $1 + \sum\rho$; in code a sum without $\rho_k$ | $1 + 2\sum_k\rho_k$ | at least {c}`count` times $\tau$; {doc}`/book/tutorial/figures_of_the_paper` |
 # | paper, Figure 3 | SGHMC's points | not at the code's rates | printed over counted {c}`printed`; at twice the rates {c}`doubled` |

@@ -235,8 +235,8 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Up to epoch 50 the sampler's single networks hardly improve; while the rate falls they gain some fourteen points, and stay there with the rate ({numref}`fig-cifar-longer`).
-# This points to the noise of large steps, injected or not, rather than to too few epochs; the control, 300 epochs at the first rate, was not run. The optimiser with as many epochs is still ahead.
+# At the full rate (dashed) the sampler's single networks stay above 40 %; while the rate falls they gain some fourteen points, and stay there with the rate ({numref}`fig-cifar-longer`).
+# This may point to the noise of large steps, injected or not, rather than to too few epochs; the control, 300 epochs at the first rate, was not run. The optimiser with as many epochs is still ahead.
 #
 # **To remember:** before you believe a posterior, list what is sampled, and look at one image as the first layer sees it.
 #

@@ -248,8 +248,8 @@ seconds = sum(cifar(name, "processor_seconds").mean() for name in cifar.methods)
 check("price", seconds / 60, kind="stored", digits=1)
 
 # %% [markdown]
-# * **The source's comparisons: four times open.** cSGHMC minus SGHMC is {c}`seeds-SGHMC`; cSGLD minus SGLD is {c}`seeds-SGLD`, which points the other way. To decide half of the published difference the first would need {c}`seeds-SGHMC.seeds` seeds and the second {c}`seeds-SGLD.seeds`.
-# * **A cycle's gain is that of less noise when networks are kept.** At the same step and $T = 1/N$ SGHMC has most of it without cycles ({c}`cooling`), and cycles without noise have it, too. A small constant step at $T = 1$ was not run.
+# * **The source's comparisons: four times open.** cSGHMC minus SGHMC is {c}`seeds-SGHMC`, published −0.66; cSGLD minus SGLD is {c}`seeds-SGLD`, which points the other way. To decide half of the published difference the first would need {c}`seeds-SGHMC.seeds` seeds and the second {c}`seeds-SGLD.seeds`.
+# * **A cycle's gain may be that of less noise when networks are kept.** At the same step and $T = 1/N$ SGHMC has most of it without cycles ({c}`cooling`), and cycles without noise have it, too. A small constant step at $T = 1$ was not run.
 # * **Many cycles cost more than they bring.** In the published table snapshots are 0.8 points ahead of a descent. Here they are behind it ({c}`budget` without momentum). Cycles of 7 epochs, not 50, may be the reason; we ran no other length.
 # * **On MNIST nothing is decided**: cSGHMC minus SGHMC is {c}`mnist`.
 #
@@ -259,7 +259,7 @@ check("price", seconds / 60, kind="stored", digits=1)
 #
 # * *The published table.* A ResNet-18 at 200 epochs, eight methods and five seeds, is 40 trainings; we guess an hour of a graphics card for each.
 # * *Longer cycles*: six of 50 epochs take {c}`longer` hours for five seeds of cSGHMC and its snapshots.
-# * *A fair choice of rates*: SGLD at $T = 1$ and every method with momentum took the smallest of three, so a smaller one may be better.
+# * *A fair choice of rates*: SGLD at $T = 1$ and every method with momentum took the smallest of three, so a smaller one would probably be better.
 #
 # ## Change it
 #

@@ -45,7 +45,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Does the package agree with Stan?
 #
 # **Yes: {doc}`NUTS </book/tutorial/no_u_turn>` on eleven posteriors, SGHMC on the two on which it was run. Of {c}`comparisons` differences of means and standard deviations ({c}`of-nuts` of them NUTS's) none is decided, all 95 % intervals lie within {c}`within` % of a posterior standard deviation, and so many comparisons may well bring one as far out as the farthest, {c}`farthest` %.**
-# {numref}`fig-reference-z` shows them all in standard errors: they scatter as they should, with the root mean square {c}`rms` where 1 is right. The farthest we check by a third method. Intervals are of single comparisons; *decided* allows for how many there are.
+# {numref}`fig-reference-z` shows them all in standard errors: they scatter about as they should (root mean square {c}`rms`, where 1 is right; the numbers are correlated). The farthest we check by a third method. Intervals are of single comparisons; *decided* allows for how many there are.
 
 # %% tags=["hide-input"]
 titles = {

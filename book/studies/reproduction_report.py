@@ -42,7 +42,7 @@ DIM = 79_510  # weights and biases of the network 784–100–10
 # SGHMC's published accuracies are 0.97 on digits and 0.86 on the clothes of Fashion-MNIST (p. 15, on images held out from the training set), and the authors conclude that on clothes it "performed very well" (p. 17).
 # Would anybody have noticed?
 #
-# **Not by accuracy: with the slip the published errors come out again, and the error with the right noise minus that with the wrong one is {c}`digits` points on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights $\theta$ shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
+# **Not by accuracy: with the slip the published errors on digits come out again, and the error with the right noise minus that with the wrong one is {c}`digits` points on digits from the report's start, {c}`small` from a small one, and {c}`clothes` on clothes. The length of the weights $\theta$ shows the slip at once: $\lvert\theta\rvert^2/d$, which is about one under the prior, is {c}`measured` with the right noise and {c}`short` with the wrong ({numref}`fig-noise-length`).**
 # Of the three differences only the second is decided, and there the wrong noise errs *less*. Brackets are 95 % intervals of single comparisons; *decided* allows for how many there are ({doc}`/book/studies/mnist`). $d$ is the number of weights.
 
 # %%
@@ -325,9 +325,9 @@ for name, found in family(starts).items():
     check(name, found, kind="stored")
 
 # %% [markdown]
-# * **The published errors come out again on digits**, run and scored as there, within the ranges of its own three runs of each setting. On clothes, where one run was read off a figure, ours are within two points.
-# * **The report's order, SGHMC first, holds in its own runs** against SGD and SGLD on digits and both optimisers on clothes; the rest is open.
-# * **The noise moves the error by little, and not one way.** From a small start the cold chain predicts *better* than the posterior, {c}`small`, a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs point the other way and are open.
+# * **The published errors come out again on digits**, run and scored as there, within the ranges of its own three runs of each setting (of other digits). On clothes, where one run was read off a figure, ours are within two points.
+# * **The report's order, SGHMC first, holds in its own runs and by its score** against SGD and SGLD on digits and both optimisers on clothes; the rest is open.
+# * **The noise moves the error by little, and not one way.** From a small start the cold chain predicts *better* than the one with the right noise, {c}`small`, like a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs point the other way and are open.
 # * **The start matters more.** SGD forgets a free weight's start by the factor $(1 - \eta)^{85{,}000} = 0.43$, so it ends with almost half of its random start in it, and errs on {c}`sgd-start` points more than from a small start. Its error minus that of momentum is {c}`lead-uniform` from the report's start and {c}`lead-small` from the small one.
 # * **On fair terms momentum errs less than SGHMC on digits** ({c}`momentum-digits`) **and more on clothes** ({c}`momentum-clothes`). In log loss SGHMC minus momentum is {c}`loss-digits` on digits and {c}`loss-clothes` on clothes.
 # * **One average hides a dead sampler.** SGLD as programmed has lost its network at the end of every run: the last one errs on at least {c}`dead` %. Its early networks decide the average, which lies in the published range.
