@@ -162,7 +162,7 @@ inside = [  # the interval of one new pair of runs is sqrt(15 + 1) times as wide
 check("inside", sum(inside), near(4, 0), kind="stored", digits=1)
 
 # %% [markdown]
-# * **The four signs replicate, and the sizes are possible.** A published difference is of one pair of runs. The 95 % interval of a new pair is $\sqrt{15 + 1}$ times as wide as that of our mean, and {c}`inside` of the four lie in it.
+# * **The four signs replicate, and the sizes are possible**: the 95 % interval of one new pair of runs, $\sqrt{15 + 1}$ times as wide as that of our mean, has {c}`inside` of the four published differences in it.
 # * **Part of it is averaging.** From the average of the optimiser's own path SGHMC differs by {c}`path`, from a rate that falls to zero by {c}`falling`: less than half of the published gap, and decided. For SGLD it is open, {c}`sgld-path`; with fresh minibatches SGHMC minus the path average is {c}`fresh` (chosen after the results).
 # * **In log loss and calibration the sampler is behind** all its rivals; its calibration error, the mean distance of the stated probability from the share that comes true, minus that of the falling rate is {c}`cautious`.
 #
@@ -235,7 +235,7 @@ check("runs-away", optimiser[4], at_least(1e5), kind="exact", digits=2)
 # ## The authors' own program
 #
 # `bayesnn` is a port of the authors' program that draws the same random numbers.
-# {cite:t}`wang2021` ran the program and stored its first errors. The port gives the first five rounds of their four columns, twenty numbers, to the last of four digits.
+# {cite:t}`wang2021` ran the program and stored its first errors. We compare the first five rounds of their four columns, twenty numbers of four digits.
 
 # %% tags=["hide-input"]
 STORED = {  # rounds 0 to 4 and the last: applications/Application_on_Real_Data.ipynb
@@ -278,7 +278,7 @@ check("digits", same, near(20, 0), kind="stored", digits=2)
 # {c}`digits` of the twenty agree. Three things follow.
 #
 # * What {cite:t}`wang2021` draw as "SGD with momentum" (Figures 5 and 6) is Nesterov's momentum *with SGHMC's noise*, averaged from round 50: **a sampler**. That it ends where SGHMC does is no finding about optimisers.
-# * The optimiser without noise, under the same Gibbs steps, ends above 13 %, because its precision runs away as in the cell above. It stands in their notebook and was left out of their figures.
+# * The optimiser without noise, under the same Gibbs steps, ends above 13 %, because its precision runs away as in the cell above; their figures leave it out.
 # * SGLD has SGHMC's rate there, a fortieth of the one tuned for it. That is why it ends at 3.9 %, and not the algorithm.
 #
 # The program's own SGHMC ends above the 1.56 % of the paper's curve in all three seeds.

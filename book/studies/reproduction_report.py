@@ -327,7 +327,7 @@ for name, found in family(starts).items():
 # %% [markdown]
 # * **The published errors come out again on digits**, run and scored as there, within the ranges of its own three runs of each setting (of other digits). On clothes, where one run was read off a figure, ours are within two points.
 # * **The report's order, SGHMC first, holds in its own runs and by its score** against SGD and SGLD on digits and both optimisers on clothes; the rest is open.
-# * **The noise moves the error by little, and not one way.** From a small start the cold chain predicts *better* than the one with the right noise, {c}`small`, like a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs point the other way and are open.
+# * **The noise moves the error by little, and not one way.** From a small start the cold chain predicts *better* than the one with the right noise, {c}`small`, like a *cold posterior effect* {cite:p}`wenzel2020`. From the uniform start the signs are opposite, and open.
 # * **The start matters more.** SGD forgets a free weight's start by the factor $(1 - \eta)^{85{,}000} = 0.43$, so it ends with almost half of its random start in it, and errs on {c}`sgd-start` points more than from a small start. Its error minus that of momentum is {c}`lead-uniform` from the report's start and {c}`lead-small` from the small one.
 # * **On fair terms momentum errs less than SGHMC on digits** ({c}`momentum-digits`) **and more on clothes** ({c}`momentum-clothes`). In log loss SGHMC minus momentum is {c}`loss-digits` on digits and {c}`loss-clothes` on clothes.
 # * **One average hides a dead sampler.** SGLD as programmed has lost its network at the end of every run: the last one errs on at least {c}`dead` %. Its early networks decide the average, which lies in the published range.
@@ -337,7 +337,7 @@ for name, found in family(starts).items():
 #
 # ## What this does not show
 #
-# * *Which version made the published figures*: the stored results came with a program that has the slip; the report does not say more.
+# * *Which version made the published figures*: the stored results came with a program that has the slip.
 # * *SGD on clothes from a small start*: five minutes for ten seeds.
 #
 # ## Change it

@@ -172,7 +172,7 @@ check("together", lowered["start, pixels, rate"], kind="stored")
 check("cost", lowered["digits"], kind="stored")
 
 # %% [markdown]
-# All seven together change the error by {c}`all` points, to {c}`reported` % on its digits: **the published 6.3 comes out again, and with it the claim**: the report's SGHMC minus this fit is {c}`claimed` points, published −3.2 (the fit on its validation digits, which cost a fit {c}`cost`, SGHMC on the test images). A rate that stays and clipped gradients seem to lower the error, and its validation digits to raise it; three seeds decide none of these. Start, pixels and rate together change it by {c}`together`.
+# All seven together change the error by {c}`all` points, to {c}`reported` % on its digits: **the published 6.3 comes out again, and with it the claim**: the report's SGHMC minus this fit is {c}`claimed` points, published −3.2 (the fit on its validation digits, which cost a fit {c}`cost`, SGHMC on the test images). A rate that stays and clipped gradients seem to lower the error; three seeds decide neither. Start, pixels and rate together change it by {c}`together`.
 #
 # ## The same for both
 #
