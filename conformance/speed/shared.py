@@ -18,14 +18,15 @@ NUTS = "NUTS"
 # programs, whose step is an effective sample: chains, and steps of each half of a run
 FRAILTY, HORSESHOE = "NUTS, Weibull frailty", "NUTS, horseshoe"
 CHAINS, HALF = 4, 500
-# chains, and steps of a turn: of a compiled loop, and of one in Python
+# chains, and steps of a turn: of a compiled loop, and of one in Python. Turns are long
+# enough for what a run costs once, such as its checks, to be a small part.
 WELLS = {
     "double well, 1 chain": (1, 100_000, 4_000),
     "double well, 1,000 chains": (1_000, 10_000, 4_000),
-    "double well, 10,000 chains": (10_000, 1_000, 1_000),
+    "double well, 10,000 chains": (10_000, 4_000, 4_000),
 }
 NETWORKS = {"network, 1 chain": (1, 40, 40), "network, 8 chains": (8, 10, 10)}
-STEPS = 4_000, 1_500  # of the regression
+STEPS = 20_000, 6_000  # of the regression
 # ε, C and B̂: U = θ⁴ − 2θ² with N(0, 4) in its gradient; regression; 784–100–10
 WELL, LOGISTIC, NETWORK = (0.1, 3.0, 0.2), (0.003, 100.0, 0.0), (0.0014, 7.0, 0.0)
 SGLD_STEP = 1e-5
