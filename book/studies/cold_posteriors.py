@@ -73,7 +73,8 @@ networks = colder(NETWORKS.values())
 gain = networks["larger network", 0.1]
 loss = networks["base", 0.1]
 filters = networks["convolutions", 0.1]
-print(f"10,360 weights: {gain}, 1,210 weights: {loss}, filters: {filters}")
+for label, arm in NETWORKS.items():
+    print(f"{label}: {networks[arm, 0.1]}")
 check("gain", gain, DECIDED, kind="stored")
 check("loss", loss, OPEN, kind="stored")
 check("filters", filters, OPEN, kind="stored")
