@@ -17,13 +17,12 @@ from sgmc.kernels.sghmc import SGHMC
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 
-# the number of potentials and shapes of tensors for which a kernel is compiled
-_AT_MOST = 16
+# The number of potentials and shapes of tensors for which a kernel is compiled; and, of
+# Inductor, not to gather the minibatches of all steps at once, more than a cache holds.
+_AT_MOST, _OPTIONS = 16, {"cpp.max_horizontal_fusion_size": 1}
 # Inductor writes a loop for a matrix times a vector, where a row times a matrix calls a
 # library that is faster.
 _PRODUCTS = {torch.ops.aten.mv.default: lambda a, x: (x[None] @ a.mT)[0]}
-# It would gather the minibatches of all steps at once, more than a cache holds.
-_OPTIONS = {"cpp.max_horizontal_fusion_size": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ class CompiledPotential(Potential):
         return tuple(self._compiled[key](position))
 
 
-def _compile(function: Callable, tensors: list[Tensor]) -> Callable:
+def _compile(function: Callable, tensors: Any) -> Callable:
     """Compile a function of tensors, which it may overwrite, by PyTorch's Inductor, in
     one piece or not at all.
     """
@@ -141,8 +140,7 @@ def _compile(function: Callable, tensors: list[Tensor]) -> Callable:
         with torch.no_grad():
             kind: Any = dict(tracing_mode="fake", _allow_non_fake_inputs=True)
             trace = make_fx(function, decomposition_table=_PRODUCTS, **kind)
-            graph = compile_graph(trace(*tensors), cast(Any, tensors), _OPTIONS)
-            return cast(Callable, graph)
+            return cast(Callable, compile_graph(trace(*tensors), tensors, _OPTIONS))
     except Exception as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise RuntimeError(

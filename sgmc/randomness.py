@@ -45,10 +45,8 @@ def normal_block(
         >>> normal_block(torch.ones(2, 1), 3, Generator(), drawn=False).shape
         torch.Size([3, 2, 1])
     """
-    shape = (num_steps, *tensor.shape)
-    if not drawn:
-        return tensor.new_zeros(shape)
-    return tensor.new_empty(shape).normal_(generator=generator)
+    block = tensor.new_empty((num_steps, *tensor.shape))
+    return block.normal_(generator=generator) if drawn else block.zero_()
 
 
 def blocks(

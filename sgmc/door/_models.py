@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_all
 
 from sgmc.checks import agree, evaluate, shown, versions
 from sgmc.minibatches import Fresh, Held, MinibatchRule, Passes
@@ -222,11 +222,9 @@ def within(
     """
     direction = (1 + position.abs()) * normal_like(position, generator)
     near, found = position, None
-    for distance in (0.1, 0.001, 0.0):
-        near = position + distance * direction
+    for near in [position + x * direction for x in (0.1, 0.001, 0.0)]:
         found = attempt(function, near)
-        leaves = tree_leaves(found)  # a tensor is one, and is not gone through
-        if found is not None and all(value.isfinite().all() for value in leaves):
+        if found is not None and tree_all(lambda x: x.isfinite().all(), found):
             break
     return near, found
 
