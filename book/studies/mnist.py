@@ -101,8 +101,8 @@ plt.show()
 # | --- | --- |
 # | network, data | 784–100–10 with sigmoid units, 50,000 digits, minibatches of 500, shuffled anew for each pass (the program shuffles once), 800 rounds of 100 gradients, 50 of them warm-up: otherwise the paper's |
 # | SGHMC | $\eta = 0.1/N$, $\alpha = 0.01$, no estimate: the authors' program, nothing tuned by us; precisions drawn by a Gibbs step |
-# | rivals | rate and weight decay chosen on 10,000 validation digits after 100 rounds: nine settings of momentum, nine of its falling rate, sixteen of SGD, five rates of SGLD; one seed |
-# | seeds | five first, which left the comparisons open; then fifteen more, with family and margin fixed before. |
+# | rivals | rate and weight decay chosen on 10,000 validation digits after 100 rounds: nine settings of momentum, nine of its falling rate, sixteen of SGD, five rates of SGLD; one seed; $\alpha$ never tuned |
+# | seeds | five first, which left the comparisons open; then fifteen more, with family and margin fixed before: these decide |
 # | run | `python -m experiments run mnist_more`; two to three minutes a run on one core |
 #
 # ## Fifteen seeds
