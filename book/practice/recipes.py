@@ -31,7 +31,7 @@
 # | data on disk, or too many for full gradients | [minibatches](#pass-minibatches-to-a-sampler-from-memory-or-disk) |
 # | samples | [predict](#predict-at-new-inputs), [loo](#compare-models-loo), [new data](#new-data-arrive), [save, resume, continue](#save-resume-or-continue-sampling) |
 #
-# A `torch.nn.Module` has {doc}`recipes of its own </book/practice/recipes_networks>`; layers and targets, from LSTM to survival times, are on {doc}`/book/practice/my_data`.
+# A `torch.nn.Module` has {doc}`recipes of its own </book/practice/recipes_networks>`; {doc}`/book/practice/my_layer`, {doc}`/book/practice/my_targets` and {doc}`/book/practice/my_model` have blocks to copy, from LSTM to groups.
 # {doc}`/book/practice/what_should_i_use` says which method suits you.
 
 # %% tags=["hide-input"]

@@ -451,7 +451,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # %% [markdown]
 # ## Several inputs and keyword inputs
 #
-# `NetworkPosterior` gives a module one tensor. For tokens with an attention mask, several inputs, or a dictionary as Hugging Face returns it, write the likelihood yourself, for `NamedPosterior`: {doc}`/book/practice/my_data` has the lines, and those for an LSTM, a transformer, and a class for each token or pixel.
+# `NetworkPosterior` gives a module one tensor. For tokens with an attention mask, several inputs, or a dictionary as Hugging Face returns it, write the likelihood yourself, for `NamedPosterior`: {doc}`/book/practice/my_layer` has the lines, and those for an LSTM and a transformer; {doc}`/book/practice/my_targets` has a class for each token or pixel.
 #
 # ## Pretrained weights and frozen layers
 #
@@ -547,4 +547,4 @@ check("few-last", in_a_row, digits=2, kind="stored")
 # %% [markdown]
 # Samples take 4 bytes × samples × chains × weights. If only predictions at known inputs are wanted, keep those: `sample(..., collect=lambda w: posterior.predict(w, x_test))`.
 # A step's memory is that of one training step times the number of chains: run fewer chains at once, with other seeds, or a smaller `batch_size`. `Checkpoint` saves and resumes ({ref}`save-samples-and-go-on`).
-# For a GPU see {doc}`/book/practice/my_data`.
+# For a GPU see {doc}`/book/practice/my_layer`.

@@ -355,7 +355,7 @@ print(few.samples.shape)  # (samples, chains, predictions)
 # * *Why.* An LSTM, an `if` on a tensor's value or `.item()` cannot run for all chains at once: they run in turn, right, but slow.
 # * *The line.* `torch.where` in place of `if`; two chains in place of twenty; a GRU cell in a loop.
 #   Batch normalisation and dropout are an error: `module.eval()` fixes their state, and `torch.nn.GroupNorm` has none.
-#   {doc}`/book/practice/my_data` has other layers.
+#   {doc}`/book/practice/my_layer` has other layers.
 #
 # (dtype)=
 # ## dtype, device, and float32

@@ -23,7 +23,9 @@ from tests.book.test_visible_code import visible
 from tools import blocks, book
 
 PAGES = (
-    "my_data",
+    "my_layer",
+    "my_model",
+    "my_targets",
     "recipes",
     "recipes_networks",
     "step_cost",

@@ -14,7 +14,9 @@ from tools.notebooks import from_source
 CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
 PAGES = (
     "errata",
-    "my_data",
+    "my_layer",
+    "my_model",
+    "my_targets",
     "recipes",
     "what_should_i_use",
     "recipes_networks",

@@ -14,7 +14,7 @@ from tools import editions
 # What is asked, by somebody who had not read the book, and the pages, or the sections
 # of long ones, that answer.
 RECIPES, NETWORKS = "practice/recipes", "practice/recipes_networks"
-WRONG, DATA = "practice/when_it_goes_wrong", "practice/my_data"
+WRONG, LAYER = "practice/when_it_goes_wrong", "practice/my_layer"
 MEAN, SAVE = f"{WRONG}#the-sum-or-the-mean", f"{RECIPES}#save"
 MINIBATCHES, NUTS = f"{RECIPES}#pass-minibatches", f"{RECIPES}#nuts-and-hmc"
 # Public threads, each by a few words of its question.
@@ -79,7 +79,7 @@ THREADS = {
 # What somebody with a model types.
 QUESTIONS = {
     "resnet batchnorm": f"{NETWORKS}#batch-norm",
-    "lstm sequences": f"{DATA}#lstm",
+    "lstm sequences": f"{LAYER}#lstm",
     "CUDA out of memory": f"{WRONG}#out-of-memory",
     "loss is nan": f"{WRONG}#it-diverges",
     "overconfident network": f"{NETWORKS}#temperature-scaling",
@@ -88,10 +88,10 @@ QUESTIONS = {
     "stan divergences": f"{WRONG}#divergent",
     "hierarchical non-centered": f"{RECIPES}#a-pyro-program",
     "logistic regression million rows": "practice/what_should_i_use",
-    "missing values": f"{DATA}#missing-values",
+    "missing values": f"{LAYER}#missing-values",
     "huggingface lora": NETWORKS,
     "PyMC model": f"{RECIPES}#a-model-in",
-    "poisson regression counts": f"{DATA}#counts",
+    "poisson regression counts": "practice/my_targets#counts",
     "active learning acquisition": f"{NETWORKS}#two-kinds",
     "mixture label switching": f"{WRONG}#the-labels-switch",
     "bimodal posterior stuck": f"{WRONG}#a-chain-never-moves",
