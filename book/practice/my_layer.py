@@ -13,15 +13,14 @@
 # ```
 #
 # Some ten lines for each of the layers, inputs and machines that people bring first: copy the first cell, then the block that is yours.
-# What a network is to say has a page of its own, {doc}`/book/practice/my_targets`, and so has a model without a network, {doc}`/book/practice/my_model`.
+# {doc}`/book/practice/my_targets` has classes, counts and times, {doc}`/book/practice/my_model` time series, groups and priors.
 #
-# | my input is | my layer, network or machine is |
-# | --- | --- |
-# | [categories: an embedding](#embedding-of-categories) | [an LSTM, GRU or RNN](#lstm-gru-and-rnn) |
-# | [several inputs, keyword inputs](#keyword-inputs-and-several-inputs) | [a transformer, attention](#transformer-and-attention) |
-# | [missing values, NaN](#missing-values-and-nan) | [a network with pretrained weights](#pretrained-weights-as-the-priors-mean) |
-# | [augmented images](#augmented-images-from-a-dataloader) | [in mixed precision](#mixed-precision-bfloat16-and-autocast) |
-# | [in a NumPy file](#a-numpy-file-on-disk) | [on a GPU](#gpu-cuda-and-mps) |
+# | my layer is | my input is | my network or machine is |
+# | --- | --- | --- |
+# | [an LSTM, GRU or RNN](#lstm-gru-and-rnn) | [several inputs, keyword inputs](#keyword-inputs-and-several-inputs) | [a network with pretrained weights](#pretrained-weights-as-the-priors-mean) |
+# | [a transformer, attention](#transformer-and-attention) | [missing values, NaN](#missing-values-and-nan) | [in mixed precision](#mixed-precision-bfloat16-and-autocast) |
+# | [an embedding of categories](#embedding-of-categories) | [in a NumPy file](#a-numpy-file-on-disk) | [on a GPU](#gpu-cuda-and-mps) |
+# | | [augmented images](#augmented-images-from-a-dataloader) | |
 #
 # The data are made up and tiny, so that every block runs in seconds on a CPU.
 # Runs of networks are long enough for the result that is printed, and too short for a paper.
@@ -349,8 +348,8 @@ inputs = torch.randn(200, 8, generator=generator).float().to(device)  # yours
 classes = (inputs.sum(1) > 0).long()
 network = nn.Linear(8, 2).float().to(device)
 there = torch.Generator(device).manual_seed(0)
-on_gpu = NetworkPosterior(network, inputs, classes, batch_size=50)
+on_gpu = NetworkPosterior(network, inputs, classes, batch_size=100)
 start = on_gpu.initial_position(4, there)
-kernel = SGHMC.from_learning_rate(1.0 / 200, 0.1, num_steps=10)
-draws = sample(kernel, on_gpu, start, 60, warm_up=60, progress=False)
+kernel = SGHMC.from_learning_rate(0.5 / 200, 0.1, num_steps=20)
+draws = sample(kernel, on_gpu, start, 100, warm_up=50, progress=False)
 print(tuple(draws.samples.shape), draws.samples.dtype)

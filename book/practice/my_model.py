@@ -13,15 +13,15 @@
 # ```
 #
 # Some ten lines for each of the models that people bring first: copy the first cell, then the block that is yours.
-# {doc}`/book/practice/my_targets` has likelihoods of other targets, {doc}`/book/practice/my_layer` networks and missing inputs.
+# {doc}`/book/practice/my_targets` has classes, counts and times, {doc}`/book/practice/my_layer` layers and inputs.
 #
-# | my model has | its block |
+# | my model is | its block |
 # | --- | --- |
-# | few coefficients that matter, of many | [a horseshoe prior](#horseshoe-prior-for-sparse-regression) |
-# | rows that follow each other | [an autoregression](#time-series-and-autoregression) |
-# | groups | [a hierarchy](#groups-a-hierarchy) |
-# | groups with slopes of their own | [correlated slopes](#my-correlated-slopes) |
-# | groups that nobody saw | [a mixture](#mixture-groups-that-nobody-saw) |
+# | sparse: of many coefficients few matter | [a horseshoe prior](#horseshoe-prior-for-sparse-regression) |
+# | a time series | [an autoregression](#time-series-and-autoregression) |
+# | of groups | [a hierarchy](#groups-a-hierarchy) |
+# | of groups that have slopes | [a covariance of groups](#my-correlated-slopes) |
+# | of unseen groups | [a mixture](#mixture-groups-that-nobody-saw) |
 #
 # The data are made up and tiny, so that every block runs in seconds on a CPU.
 # The runs of `nuts` are short, and say only whether $\hat R$ is below 1.1, from where on `sample` warns; for a result raise `num_samples` until it is below 1.01.
@@ -116,8 +116,8 @@ least_squares = now @ before / (before @ before)
 print(f"phi: {phi.mean():.1f}, least squares: {least_squares:.1f}, true: 0.8")
 
 # %% tags=["hide-input"]
+# on a grid of both parameters
 grid = torch.linspace(0.5, 0.999, 2_000)
-free = autoregression  # on a grid of both parameters
 scale = torch.linspace(0.7, 1.4, 400)
 residuals = (now[None] - grid[:, None] * before[None]).square().sum(1)
 density = (

@@ -13,13 +13,13 @@
 # ```
 #
 # Some ten lines for each kind of target: copy the first cell, then the block that is yours.
-# {doc}`/book/practice/my_layer` has networks and their inputs, {doc}`/book/practice/my_model` time series, groups and priors.
+# {doc}`/book/practice/my_layer` has layers and inputs, {doc}`/book/practice/my_model` time series, groups and priors.
 #
 # | classes | numbers | counts and times |
 # | --- | --- | --- |
-# | [one for each token](#a-class-for-each-token) | [several, with correlated noise](#multi-output-regression-with-correlated-noise) | [counts, with an exposure](#counts-with-an-offset-or-exposure) |
-# | [a mask: segmentation](#segmentation-a-class-for-each-pixel) | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | [counts, zero-inflated](#my-zero-inflated) |
-# | [a rare class: imbalance](#class-imbalance-and-class-weights) | [ordinal: ratings, grades](#ordinal-targets-ratings-and-grades) | [censored: survival times](#censored-targets-survival-times) |
+# | [one for each token](#a-class-for-each-token) | [ordinal: ratings, grades](#ordinal-targets-ratings-and-grades) | [counts, with an exposure](#counts-with-an-offset-or-exposure) |
+# | [a mask: segmentation](#segmentation-a-class-for-each-pixel) | [several, with correlated noise](#multi-output-regression-with-correlated-noise) | [counts, zero-inflated](#my-zero-inflated) |
+# | [a rare class: imbalance](#class-imbalance-and-class-weights) | [of noise that varies](#heteroscedastic-noise-which-varies-with-the-input) | [censored: survival times](#censored-targets-survival-times) |
 #
 # Shares and angles need no block: any of `torch.distributions` is a likelihood in one line.
 # The data are made up and tiny, so that every block runs in seconds on a CPU.
@@ -143,6 +143,9 @@ chance = torch.sigmoid(draws.samples @ x.T).mean((0, 1))
 late, early = (rare[chance > limit].sum() / rare.sum() for limit in (1 / 2, 1 / 11))
 print("an alarm from 1/2 on misses more than half of the rare:", bool(late < 0.5))
 print("an alarm from 1/11 on finds more than two thirds:", bool(early > 2 / 3))
+print(
+    f"share of the rare class {rare.mean():.0%}, mean probability {chance.mean():.0%}"
+)
 
 # %% tags=["hide-input"]
 check(
@@ -293,7 +296,7 @@ def log_likelihood(p, x, exposure, counts):
 
 data = x, exposure, counts
 poisson = NamedPosterior({"b": (2,)}, log_prior, log_likelihood, data)
-b = poisson.named(nuts(poisson).samples.flatten(0, 1))["b"]
+b = poisson.named(nuts(poisson, 150).samples.flatten(0, 1))["b"]
 print("coefficients:", b.mean(0).round().tolist(), "true: 1, -1")
 
 # %% tags=["hide-input"]
@@ -304,7 +307,7 @@ check(
     "counts",
     ((weights @ plane - b.mean(0)) / b.std(0)).abs().max(),
     at_most(0.25),
-    because="the sum over a grid, and 500 samples",
+    because="the sum over a grid, and 1,500 samples",
     says="Counts: means less exact ones, in standard deviations",
 )
 
@@ -335,7 +338,7 @@ def log_likelihood(p, x, counts):
 
 shapes, supports = {"b": (2,), "never": ()}, {"never": constraints.unit_interval}
 inflated = NamedPosterior(shapes, log_prior, log_likelihood, (x, counts), supports)
-zeros = inflated.named(nuts(inflated).samples.flatten(0, 1))
+zeros = inflated.named(nuts(inflated, 100).samples.flatten(0, 1))
 print(f"never: {zeros['never'].mean():.1f}; true: 0.3")
 print("coefficients:", zeros["b"].mean(0).round().tolist(), "true: 1, 1")
 
@@ -355,7 +358,7 @@ check(
     "zero-inflated",
     ((mine.mean(0) - exact) / mine.std(0)).abs().max(),
     at_most(0.25),
-    because="the sum over a grid of all three parameters, and 500 samples",
+    because="the sum over a grid of all three parameters, and 1,000 samples",
     says="Zero-inflated counts: means less exact ones, in standard deviations",
 )
 
