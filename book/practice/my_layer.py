@@ -9,7 +9,7 @@
 # # My layer or input is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 20 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 22 minutes · Running: about 15 seconds
 # ```
 #
 # Some ten lines for each of the layers, inputs and machines that people bring first: copy the first cell, then the block that is yours.

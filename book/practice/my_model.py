@@ -9,7 +9,7 @@
 # # My model is …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 20 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 13 minutes · Running: about 25 seconds
 # ```
 #
 # Some ten lines for each of the models that people bring first: copy the first cell, then the block that is yours.
@@ -141,6 +141,7 @@ check(
 # ```
 #
 # Each group has its own mean, and the means are alike. Write them *non-centred*, as deviations $z_j \sim N(0, 1)$, and give each row the number of its group; that takes minibatches, too.
+# The mean of a group then lies between those of its rows and of all rows.
 # With hundreds of rows a group the *centred* form is better: $N(\mu, \tau)$ as the prior of `p["effect"]`, and `p["effect"][group]` as the mean.
 
 # %%

@@ -9,7 +9,7 @@
 # # My targets are …
 #
 # ```{div} page-head
-# Level: first course · Reading: about 20 minutes · Running: about 15 seconds
+# Level: first course · Reading: about 21 minutes · Running: about 25 seconds
 # ```
 #
 # Some ten lines for each kind of target: copy the first cell, then the block that is yours.
