@@ -28,7 +28,7 @@
 # {doc}`/book/practice/tuning` says how to check a run.
 
 # %% tags=["hide-input"]
-from booklib.page.claims import at_most, check, near
+from booklib.page.claims import at_least, at_most, check, near
 from booklib.page.play import play
 
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -248,6 +248,13 @@ check(
     at_most(0.3),
     because="a sum over a grid, the rest in closed form, and 600 samples",
     says="Correlated slopes: means less exact ones, in standard deviations",
+)
+check(
+    "positive",
+    positive,
+    at_least(0.95),
+    because="the correlation is about 0.6, and its standard deviation 0.15",
+    says="Correlated slopes: probability of a positive correlation",
 )
 
 # %% [markdown]
