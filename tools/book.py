@@ -18,7 +18,6 @@ code, the package or a stored result changes."""
 import copy
 import hashlib
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -26,13 +25,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import date
 from pathlib import Path
 
 import nbformat
 
 from booklib import MEDIA
-from tools import messages, sentences
+from tools import kernels, messages, sentences
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -175,8 +175,10 @@ def kept(
     return None
 
 
-def execute_one(path: Path, root: Path) -> None:
-    """Execute a chapter to its end, also where cells raise errors, and keep it."""
+def execute_one(path: Path) -> tuple[nbformat.NotebookNode, float]:
+    """Execute a chapter to its end, also where cells raise errors; return it and the
+    seconds.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import DeadKernelError
 
@@ -195,7 +197,7 @@ def execute_one(path: Path, root: Path) -> None:
             "error", ename="DeadKernelError", evalue=words, traceback=[words]
         )
         (reached or code_cells(notebook))[-1].outputs.append(error)
-    keep_executed(path, notebook, time.monotonic() - start, root)
+    return notebook, time.monotonic() - start
 
 
 def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.NotebookNode]:
@@ -212,39 +214,21 @@ def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.Noteboo
 
 
 def execute_apart(pages: list[Path], root: Path) -> None:
-    """Execute pages, each in a fork of this process, which ends when this one stops: to
-    import what executes notebooks takes as long as to import torch.
-    """
-    import nbclient  # noqa: F401  once, for all forks
-
-    waiting, running, count = list(pages), {}, 0
-    fork = multiprocessing.get_context("fork")
-    try:
-        while waiting or running:
-            while waiting and len(running) < min(os.cpu_count(), 4):
-                path = waiting.pop(0)
-                running[path] = fork.Process(target=execute_alone, args=(path, root))
-                running[path].start()
-            time.sleep(0.05)
-            for path in [x for x, each in running.items() if not each.is_alive()]:
-                if running.pop(path).exitcode != 0:
-                    sys.exit(f"{path} was not executed: why is said above.")
-                count += 1
-                seconds = kept(path, root).metadata["executed"]["seconds"]
-                print(
-                    f"  {count} of {len(pages)}: {path.stem}, {seconds:.0f} s",
-                    flush=True,
-                )
-    finally:
-        for process in running.values():
-            process.kill()  # its kernel sees that and ends, too
-            process.join()
-
-
-def execute_alone(path: Path, root: Path) -> None:
-    """Execute a chapter in a session of its own: Ctrl-C comes to the parent alone."""
-    os.setsid()
-    execute_one(path, root)
+    """Execute pages, some at a time."""
+    running = kernels.fork(kernels.IMPORTS if len(pages) > 3 else ())
+    with ThreadPoolExecutor(min(os.cpu_count(), 4)) as pool:
+        try:
+            asked = {pool.submit(execute_one, path): path for path in pages}
+            for count, page in enumerate(as_completed(asked), start=1):
+                (notebook, seconds), path = page.result(), asked[page]
+                keep_executed(path, notebook, seconds, root)
+                said = f"  {count} of {len(pages)}: {path.stem}, {seconds:.0f} s"
+                print(said, flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for kernel in running:
+                kernel.kill()
+            raise
 
 
 def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:

@@ -12,9 +12,15 @@ import nbformat
 import pytest
 
 from booklib import MEDIA
-from tools import book
+from tools import book, kernels
 
 OUTPUTS = ("display_data", "execute_result", "stream")
+
+
+def pytest_configure(config):
+    """Have the notebooks' kernels forked."""
+    if config.getoption("nbval", False):
+        kernels.fork()
 
 
 def pytest_collectstart(collector):

@@ -81,6 +81,8 @@ def look(browser, site):
             ),
         )
         page.on("pageerror", lambda error: said.append(str(error)))
+        if not played:
+            page.clock.install()
         page.goto((site / f"{name}.html").as_uri() + address)
         page.wait_for_selector(".lab-why")
         if played and name != "sandbox":
@@ -126,6 +128,8 @@ def test_a_figure_opens_as_a_question_and_answers_after_the_first_play(name, loo
     assert not see.is_visible()
     assert page.locator(".lab-count").text_content().split()[1] == "0"
     page.get_by_role("button", name="Play").click()
+    page.clock.run_for(50)  # to the first frame; no figure is played for a minute
+    page.clock.fast_forward("01:00")
     see.wait_for(state="visible")
     assert why.text_content() == presets(name)[0]["why"]
     assert see.text_content() == presets(name)[0]["see"]
