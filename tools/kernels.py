@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from signal import SIGKILL
+from threading import Thread
 
 # Nothing that asks whether it is in a notebook when it is imported.
 IMPORTS = "torch", "scipy.stats", "matplotlib.figure", "ipykernel.kernelapp"
@@ -54,10 +55,16 @@ def serve(arguments: list[str], environment: dict, folder: str | None) -> None:
     os.environ.update(environment)
     tools = str(Path(__file__).parent)  # whose names are no packages of a page
     sys.path[:] = [path for path in sys.path if path != tools]
-    # It ends when the server ends, and so when the process does that asked for it.
-    IPKernelApp.launch_instance(
-        [*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]
-    )
+    Thread(target=end_with_parent, daemon=True).start()
+    # The handle of its parent, the server, tells it that nobody sees its terminal.
+    arguments.append(f"--IPKernelApp.parent_handle={os.getppid()}")
+    IPKernelApp.launch_instance(arguments)
+
+
+def end_with_parent() -> None:
+    """End when the process ends that asked for this one."""
+    parent_process().join()
+    os._exit(1)
 
 
 def fork(imports: Sequence[str] = IMPORTS) -> list[Kernel]:
