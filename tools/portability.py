@@ -73,6 +73,7 @@ DATA = {
     "errata": (0,),
     "constant_sgd": (0, 1),
     "langevin": (0, 1),
+    "splittings": (3,),
     "neighbours": (0, 2),
     "neighbours_on_networks": (0,),
 }
