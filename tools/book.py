@@ -447,7 +447,8 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
         pages[Path("book/appendix/settings.md")] = settings.page(root)
     for place, _, names in os.walk(folder):  # which does not follow the links below
         for path in (Path(place, name) for name in names):
-            if path.relative_to(folder) not in pages:
+            name = path.relative_to(folder)
+            if name not in pages and name.parts[0] != "_build":  # stills of figures
                 path.unlink()
     for path, text in pages.items():
         write(folder / path, text)

@@ -1,5 +1,7 @@
 """Read a percent script as a notebook, and write it as jupytext does."""
 
+import copy
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -23,7 +25,12 @@ def from_source(path: Path) -> nbformat.NotebookNode:
     """Read a percent script as a notebook without outputs; cell ids are numbers, so
     that writing it again changes nothing.
     """
-    notebook = jupytext.read(path)
+    return copy.deepcopy(_read(path.read_text(encoding="utf-8"), path.suffix))
+
+
+@cache
+def _read(text: str, kind: str) -> nbformat.NotebookNode:
+    notebook = jupytext.reads(text, kind)
     notebook.metadata = nbformat.from_dict({"jupytext": PAIR, "kernelspec": KERNELSPEC})
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
