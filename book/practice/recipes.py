@@ -304,7 +304,7 @@ check(
 # ## Unknown noise
 #
 # A constant noise is a parameter, such as `s` in the first cell.
-# Noise that depends on the input is a second output of the model, its logarithm: {ref}`ten lines <my-varying-noise>`.
+# Noise that depends on the input is a second output of the model, its logarithm: {ref}`the lines <my-varying-noise>`.
 #
 # (my-data-on-disk)=
 # ## Pass minibatches to a sampler, from memory or disk
@@ -315,7 +315,7 @@ check(
 # Data in memory need only `batch_size`.
 # `to_disk` writes what a `DataLoader` yields once, and from then on only the examples of a minibatch are read; `from_disk(folder)` opens it again.
 # It rejects a weighted sampler and augmentation, because each example must come once.
-# Your own NumPy file needs no copy: {ref}`three lines <my-numpy-file>`.
+# Your own NumPy file needs no copy: {ref}`the lines <my-numpy-file>`.
 # `tune` chooses step, friction and noise estimate; give it all the data, because curvature and noise grow with their number.
 
 # %%

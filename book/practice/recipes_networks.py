@@ -445,13 +445,12 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # ```{index} ! data augmentation, ! augmentation, ! DataLoader
 # ```
 #
-# Augmented copies counted as examples make the posterior too narrow.
-# A network that averages over the copies of an image has a posterior {cite:p}`nabarro2022`: go through the loader a few times, without shuffling, and wrap the module ({ref}`the lines <my-augmented-images>`).
+# Augmented copies counted as examples make the posterior too narrow; a network that averages over the copies of an image has one {cite:p}`nabarro2022` ({ref}`the lines <my-augmented-images>`).
 
 # %% [markdown]
 # ## Several inputs and keyword inputs
 #
-# `NetworkPosterior` gives a module one tensor. For tokens with an attention mask, several inputs, or a dictionary as Hugging Face returns it, write the likelihood yourself, for `NamedPosterior`: {doc}`/book/practice/my_layer` has the lines, and those for an LSTM and a transformer; {doc}`/book/practice/my_targets` has a class for each token or pixel.
+# `NetworkPosterior` gives a module one tensor. For tokens with an attention mask, several inputs, or a dictionary as Hugging Face returns it, write the likelihood yourself, for `NamedPosterior`: {ref}`the lines <my-keyword-inputs>`, those for {ref}`an LSTM or a transformer <my-lstm>`, and for {ref}`a class for each token or pixel <my-tokens>`.
 #
 # ## Pretrained weights and frozen layers
 #
@@ -463,7 +462,7 @@ for name, new in {"digits": x_test, "upside down": x_test.flip(1)}.items():
 # (start-at-trained)=
 # *As the start.* `torch.nn.utils.parameters_to_vector(network.parameters()).expand(4, -1)` starts four chains at the trained weights, if none are frozen.
 #
-# *As the prior's mean.* The package's priors have the mean zero, so sample how far the weights are from the trained ones: {ref}`ten lines <my-pretrained-weights>`.
+# *As the prior's mean.* Sample how far the weights are from the trained ones: {ref}`the lines <my-pretrained-weights>`.
 
 # %% [markdown]
 # ## Two kinds of uncertainty
@@ -481,7 +480,7 @@ epistemic = entropy - aleatoric
 print(f"{float(aleatoric.mean()):.2f} + {float(epistemic.mean()):.2f} nats")
 
 # %% [markdown]
-# *Numbers.* Give the network two outputs, a mean and a log standard deviation: the average variance is aleatoric, the variance of the means epistemic ({ref}`ten lines <my-varying-noise>`).
+# *Numbers.* Give the network two outputs, a mean and a log standard deviation: the average variance is aleatoric, the variance of the means epistemic ({ref}`the lines <my-varying-noise>`).
 # For one unknown noise let the second output be a bias alone.
 #
 # (prediction-interval)=
@@ -547,4 +546,4 @@ check("few-last", in_a_row, digits=2, kind="stored")
 # %% [markdown]
 # Samples take 4 bytes × samples × chains × weights. If only predictions at known inputs are wanted, keep those: `sample(..., collect=lambda w: posterior.predict(w, x_test))`.
 # A step's memory is that of one training step times the number of chains: run fewer chains at once, with other seeds, or a smaller `batch_size`. `Checkpoint` saves and resumes ({ref}`save-samples-and-go-on`).
-# For a GPU see {doc}`/book/practice/my_layer`.
+# For a GPU see {ref}`these lines <my-gpu>`.

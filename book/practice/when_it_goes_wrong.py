@@ -166,7 +166,7 @@ check(
 # * *Why.* The run is short, some directions are far longer than others, or each chain is stuck in one of several modes, as of a bimodal posterior.
 #   Weights of a network may be exchanged without a change of the function, so *their* R̂ means little.
 # * *The line.* Run longer; standardise the columns of the data; for a network look at R̂ of its predictions ({ref}`lines <my-nn-module>`). Between modes of different height no length helps ({doc}`/book/further/cyclical`).
-# * *Check.* R̂ of what you report is at most 1.01, and it has 400 effective samples. `sample` warns from 1.1 on.
+# * *Check.* R̂ of what you report is at most 1.01, and it has 400 effective samples. `sample` warns from 1.1 on, with fewer than 100 samples from 1.5 on.
 #
 # (bad-error)=
 # ## The error (MSE) of a sampled network, a BNN, is bad
