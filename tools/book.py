@@ -15,6 +15,7 @@ The build reads the percent scripts and never touches a notebook beside them. Wh
 makes pages from lies in ``_build/source``: there an executed notebook is kept until its
 code, the package or a stored result changes."""
 
+import atexit
 import copy
 import hashlib
 import json
@@ -184,10 +185,9 @@ def execute_one(path: Path) -> tuple[nbformat.NotebookNode, float]:
 
     notebook, start = from_source(path), time.monotonic()
     place = {"metadata": {"path": str(path.parent)}}
+    client = NotebookClient(notebook, timeout=None, allow_errors=True, resources=place)
     try:
-        NotebookClient(
-            notebook, timeout=None, allow_errors=True, resources=place
-        ).execute()
+        client.execute()
     except DeadKernelError:
         reached = [
             cell for cell in code_cells(notebook) if cell.execution_count is not None
@@ -197,6 +197,8 @@ def execute_one(path: Path) -> tuple[nbformat.NotebookNode, float]:
             "error", ename="DeadKernelError", evalue=words, traceback=[words]
         )
         (reached or code_cells(notebook))[-1].outputs.append(error)
+    finally:  # which it leaves undone where a kernel was killed before it was ready
+        atexit.unregister(client._cleanup_kernel)
     return notebook, time.monotonic() - start
 
 
@@ -226,8 +228,10 @@ def execute_apart(pages: list[Path], root: Path) -> None:
                 print(said, flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for kernel in running:
-                kernel.kill()
+            while not all(page.done() for page in asked):
+                for kernel in running:  # one may be there only now
+                    kernel.kill()
+                time.sleep(0.1)
             raise
 
 

@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import get_context, parent_process
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIG_IGN, SIGINT, SIGKILL, signal
 from threading import Thread
 
 # Nothing that asks whether it is in a notebook when it is imported.
@@ -73,6 +74,9 @@ def fork(imports: Sequence[str] = IMPORTS) -> list[Kernel]:
 
     os.environ.setdefault("MPLBACKEND", INLINE)  # before matplotlib is imported
     server.set_forkserver_preload(["__main__", *imports])
+    before = signal(SIGINT, SIG_IGN)  # of the server: Ctrl-C is for this process
+    ensure_running()
+    signal(SIGINT, before)
     kernels = []
 
     def launch_kernel(command, env, cwd=None, **settings):
