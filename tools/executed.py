@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from xdist import is_xdist_controller
 
 from booklib import MEDIA
 from tools import book, kernels
@@ -17,9 +18,9 @@ from tools import book, kernels
 OUTPUTS = ("display_data", "execute_result", "stream")
 
 
-def pytest_configure(config):
+def pytest_sessionstart(session):
     """Have the notebooks' kernels forked."""
-    if config.getoption("nbval", False):
+    if session.config.getoption("nbval", False) and not is_xdist_controller(session):
         kernels.fork()
 
 
