@@ -40,7 +40,8 @@ class Kernel:
     def send_signal(self, number: int) -> None:
         """Send a signal to its group, if it is still there."""
         with suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
+            if self.poll() is None:
+                os.killpg(self.pid, number)
 
     def kill(self) -> None:
         """End it at once."""
@@ -73,6 +74,8 @@ def fork(imports: Sequence[str] = IMPORTS) -> list[Kernel]:
     from jupyter_client.provisioning import local_provisioner
 
     os.environ.setdefault("MPLBACKEND", INLINE)  # before matplotlib is imported
+    if sys.platform != "linux":  # a Mac's libraries may not be there before a fork
+        imports = ()
     server.set_forkserver_preload(["__main__", *imports])
     before = signal(SIGINT, SIG_IGN)  # of the server: Ctrl-C is for this process
     ensure_running()
