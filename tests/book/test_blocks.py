@@ -1,9 +1,9 @@
-"""What is meant to be copied runs from the wheel alone.
+"""What is meant to be copied needs the wheel alone.
 
-The visible cells of a page of *Practice* are one script, and so are the python blocks
-of the README and each block named block-sgmc-WHAT: it runs in an empty folder, with the wheel of `sgmc` and what
-requirements.txt installs, and without the checkout. A page is added by its name in
-PAGES once its visible cells import nothing else.
+The visible cells of a page of *Practice* import nothing that the wheel and
+requirements.txt do not have. The python blocks of the README, and each block named
+block-sgmc-WHAT, run in an empty folder, without the checkout. A page is added by its
+name in PAGES.
 
 Blocks of other libraries are run by make blocks; here each has a stored result.
 """
