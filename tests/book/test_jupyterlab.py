@@ -92,7 +92,11 @@ def jupyterlab(folder):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:  # it may wait for a kernel that is gone
+            server.kill()
+            server.wait()
 
 
 @contextmanager
