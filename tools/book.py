@@ -217,7 +217,8 @@ def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.Noteboo
 
 def execute_apart(pages: list[Path], root: Path) -> None:
     """Execute pages, some at a time."""
-    running = kernels.fork(kernels.IMPORTS if len(pages) > 3 else ())
+    many = len(pages) > 3  # for few it takes longer than it spares
+    running = kernels.fork(kernels.IMPORTS if many else ())
     with ThreadPoolExecutor(min(os.cpu_count(), 4)) as pool:
         try:
             asked = {pool.submit(execute_one, path): path for path in pages}

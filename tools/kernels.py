@@ -74,8 +74,8 @@ def fork(imports: Sequence[str] = IMPORTS) -> list[Kernel]:
     from jupyter_client.provisioning import local_provisioner
 
     os.environ.setdefault("MPLBACKEND", INLINE)  # before matplotlib is imported
-    if sys.platform != "linux":  # a Mac's libraries may not be there before a fork
-        imports = ()
+    # A Mac may crash where libraries are loaded before a fork.
+    imports = imports if sys.platform == "linux" else ()
     server.set_forkserver_preload(["__main__", *imports])
     before = signal(SIGINT, SIG_IGN)  # of the server: Ctrl-C is for this process
     ensure_running()

@@ -83,7 +83,7 @@ def test_the_visible_cells_of_a_page_need_the_wheel_alone(page):
     """They ran as cells of their page, and have all their names
     (``test_visible_code.py``).
     """
-    imports = re.findall(r"^(?:from|import) (\w+)", visible(page), re.MULTILINE)
+    imports = re.findall(r"^ *(?:from|import) (\w+)", visible(page), re.MULTILINE)
     ours = {path.name for path in book.ROOT.iterdir() if path.is_dir()}
     assert "sgmc" in imports and not ours & set(imports) - {"sgmc"}
 
